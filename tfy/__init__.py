@@ -1,0 +1,1 @@
+"""tfy runs TensorFlow training on a Hadoop YARN cluster from one YAML file."""

@@ -1,0 +1,77 @@
+"""A job's directory on HDFS, drawn once.
+
+    /user/<user>/.tfy/<submission id>/     mode 0700
+        job.yaml          as submitted
+        plan.json         the resolved request
+        application_id    YARN's id of the Skein application, once it exists
+        files/            what the containers get
+        private/          the job's own credentials
+        status.json       the report while the job runs (written, then renamed)
+        result.json       the report when it has ended
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+JOBS_FOLDER = ".tfy"
+
+
+@dataclass(frozen=True, slots=True)
+class JobDir:
+    """The paths inside one job's directory; `root` is a full URI without a trailing slash."""
+
+    root: str
+
+    @classmethod
+    def of(cls, default_fs: str, user: str, submission_id: str) -> JobDir:
+        """The directory of one submission on the file system `default_fs` (as `hdfs://host:port`)."""
+        return cls(f"{default_fs.rstrip('/')}/user/{user}/{JOBS_FOLDER}/{submission_id}")
+
+    @property
+    def job_yaml(self) -> str:
+        """job.yaml as submitted."""
+        return f"{self.root}/job.yaml"
+
+    @property
+    def plan(self) -> str:
+        """The resolved request."""
+        return f"{self.root}/plan.json"
+
+    @property
+    def application_id(self) -> str:
+        """YARN's application id, written once it exists."""
+        return f"{self.root}/application_id"
+
+    @property
+    def status(self) -> str:
+        """The job's report while it runs."""
+        return f"{self.root}/status.json"
+
+    @property
+    def result(self) -> str:
+        """The job's report when it has ended."""
+        return f"{self.root}/result.json"
+
+    @property
+    def files(self) -> str:
+        """The folder of what the containers get."""
+        return f"{self.root}/files"
+
+    @property
+    def private(self) -> str:
+        """The folder of the job's own credentials."""
+        return f"{self.root}/private"
+
+    @property
+    def spark_staging(self) -> str:
+        """Spark's staging folder (it adds `.sparkStaging/<application id>`)."""
+        return f"{self.root}/spark"
+
+    def file(self, name: str) -> str:
+        """One file that containers get."""
+        return f"{self.files}/{name}"
+
+    def secret(self, name: str) -> str:
+        """One file of the private folder."""
+        return f"{self.private}/{name}"
