@@ -1,0 +1,8 @@
+"""The cluster side, and what a program that tfy started may ask of it: `current_job()`.
+
+Importing this loads no TensorFlow, gRPC or Spark.
+"""
+
+from tfy.runtime.context import Job, Task, current_job
+
+__all__ = ["Job", "Task", "current_job"]
