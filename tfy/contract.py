@@ -33,6 +33,10 @@ LOCAL_PLAN = "plan.json"
 LOCAL_CERTIFICATE = ".skein.crt"
 LOCAL_KEY = ".skein.pem"
 
+# --- names in the private folder of a job's directory -----------------------------------------
+SECRET_CERTIFICATE = "skein.crt"
+SECRET_KEY = "skein.pem"
+
 # --- tags of the two applications: YARN lowercases them ---------------------------------------
 TAG_ALL = "tfy"
 
@@ -151,10 +155,13 @@ class Plan:
 # --- records --------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One number that the program reported, its newest value."""
+    """One number that the program reported, its newest value.
+
+    JSON has no word for a number that is not finite: such a value is "nan", "inf" or "-inf".
+    """
 
     name: str
-    value: float
+    value: float | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,100 @@
+"""What a follower tells of a job: pure functions from views to lines of text."""
+
+from __future__ import annotations
+
+from tfy.contract import JobReport, Metric, TaskRecord
+from tfy.states import JobState, TaskState
+from tfy.units import format_duration
+from tfy.yarn.follow import JobView
+
+
+def tell_changes(old: JobView | None, new: JobView) -> list[str]:
+    """What is new since the last view, oldest first: phases, then tasks."""
+    lines = []
+    if describe_phase(old) != describe_phase(new):
+        lines.append(describe_phase(new))
+    before = {record.task: record for record in old.report.tasks} if old and old.report else {}
+    for record in new.report.tasks if new.report else ():
+        earlier = before.get(record.task)
+        if earlier is None or earlier.state is not record.state:
+            if record.state is TaskState.WAITING:
+                continue
+            lines.append(describe_task(record))
+    return lines
+
+
+def describe_phase(view: JobView | None) -> str:
+    """Where the job stands, in a few words."""
+    if view is None:
+        return ""
+    if view.state is JobState.SUBMITTED:
+        return f"waiting for YARN to start the application in queue {view.application.queue}"
+    if view.state.final:
+        return view.state.value
+    if view.report is None:
+        return "starting the driver"
+    return view.report.phase
+
+
+def describe_task(record: TaskRecord) -> str:
+    """One task: its state, where, and how it ended."""
+    text = f"{record.task} {record.state.value}"
+    if record.host:
+        text += f" on {record.host}"
+    if record.state in (TaskState.FAILED, TaskState.LOST) and record.error:
+        text += f": {record.error.splitlines()[0]}"
+    return text
+
+
+def describe_progress(report: JobReport | None) -> str:
+    """Steps and metrics of the program, then what each worker has done; empty before any."""
+    if report is None:
+        return ""
+    parts = []
+    for record in report.tasks:
+        progress = record.progress
+        if progress.metrics:
+            parts.append(f"step {progress.steps}")
+            parts += [f"{metric.name} {format_metric(metric)}" for metric in progress.metrics]
+    parts += [
+        f"{record.task} {record.progress.steps} steps"
+        for record in report.tasks
+        if record.task.startswith("worker:") and record.progress.steps
+    ]
+    return "  ".join(parts)
+
+
+def format_metric(metric: Metric) -> str:
+    """A metric's value with the digits that a person reads."""
+    return f"{metric.value:.4g}" if isinstance(metric.value, float) else metric.value
+
+
+def tell_figures(report: JobReport) -> list[tuple[str, str]]:
+    """What the job brought, as label and text: metrics, checkpoint, and each worker's share."""
+    rows = []
+    for record in report.tasks:
+        rows += [(metric.name, format_metric(metric)) for metric in record.progress.metrics]
+    rows += [
+        ("checkpoint", record.progress.checkpoint) for record in report.tasks if record.progress.checkpoint
+    ]
+    rows += [
+        (
+            record.task,
+            f"on {record.host}: read {record.progress.bytes_read:,} bytes in {record.progress.reads:,} reads, "
+            f"ran {record.progress.steps:,} steps",
+        )
+        for record in report.tasks
+        if record.task.startswith("worker:")
+    ]
+    return rows
+
+
+def describe_end(view: JobView) -> str:
+    """The one line that a followed job ends with."""
+    application = view.application
+    text = f"{application.name} {view.state.value}"
+    if application.started and application.finished:
+        text += f" in {format_duration(round((application.finished - application.started).total_seconds()))}"
+    if view.cause is not None:
+        text += f": {view.cause.splitlines()[0]}"
+    return f"{text} ({application.id})"

@@ -1,0 +1,259 @@
+"""The driver: coordinates one job from inside its Skein AM container, and alone judges it.
+
+It starts the Spark application, asks for the service containers once Spark's executors are
+granted, hands out the cluster spec when every node has registered, watches, and ends the
+Skein application with the first cause in YARN's diagnostics.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from tfy import contract
+from tfy.contract import JobReport, Plan, StopOrder, TaskRecord
+from tfy.runtime import cluster_spec
+from tfy.runtime.judge import (
+    Seen,
+    Verdict,
+    all_registered,
+    has_failure,
+    is_registered,
+    judge,
+    merge_records,
+)
+from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError, ServiceContainer
+from tfy.states import JobState, TaskState
+
+_LOG = logging.getLogger(__name__)
+_POLL_S = 0.5
+_STOP_LIMIT_S = 10.0
+# An application master that cannot be asked for so long has gone, and the job with it.
+_SILENCE_LIMIT_S = 20.0
+
+
+class Application(Rendezvous, Protocol):
+    """What the driver needs of its Skein application besides the rendezvous."""
+
+    def request_container(self, service: str, env: Mapping[str, str]) -> int:
+        """Asks YARN for one more container of a service; its instance number."""
+
+    def containers(self) -> tuple[ServiceContainer, ...]:
+        """Every container of every service, ended ones too."""
+
+
+class Executors(Protocol):
+    """What the driver needs of the Spark application."""
+
+    @property
+    def application_id(self) -> str | None:
+        """YARN's id of the Spark application, once there is one."""
+
+    @property
+    def executors(self) -> int:
+        """How many executors have registered."""
+
+    def start(self) -> None:
+        """Begins."""
+
+    def failure(self) -> str | None:
+        """Why the Spark side failed, or None as long as it has not."""
+
+    def stop(self, limit_s: float) -> None:
+        """Ends the Spark application."""
+
+
+class Driver:
+    """One job. `offer` takes each new report; it must return at once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        application_id: str,
+        application: Application,
+        spark: Executors,
+        offer: Callable[[JobReport], None],
+    ) -> None:
+        self._plan = plan
+        self._application_id = application_id
+        self._application = application
+        self._spark = spark
+        self._offer = offer
+        self._began = time.monotonic()
+        self._heard = self._began
+        self._first_failure: float | None = None
+        self._asked: dict[tuple[str, int], str] = {}
+        self._cluster_told = False
+        self._report = JobReport(
+            submission_id=plan.submission_id,
+            application_id=application_id,
+            name=plan.name,
+            state=JobState.STARTING,
+            phase="starting Spark",
+            tasks=tuple(TaskRecord(task=name, state=TaskState.WAITING) for name in plan.task_names()),
+            updated=time.time(),
+            started=time.time(),
+        )
+
+    def run(self) -> JobReport:
+        """Runs the job to its end; the final report. The application itself is still up."""
+        self._tell()
+        self._spark.start()
+        while (verdict := self._step()) is None:
+            time.sleep(_POLL_S)
+        _LOG.info("the job ends: %s", verdict)
+        return self._finish(verdict)
+
+    def _step(self) -> Verdict | None:
+        seen = self._look()
+        self._advance(seen)
+        self._tell(tasks=seen.tasks, phase=self._phase(seen), spark=self._spark.application_id)
+        return judge(self._plan, seen)
+
+    def _look(self) -> Seen:
+        tasks = self._read_tasks()
+        now = time.monotonic()
+        failure = self._spark.failure()
+        if self._first_failure is None and has_failure(tasks, failure):
+            self._first_failure = now
+        return Seen(
+            now=now,
+            began=self._began,
+            tasks=tasks,
+            executors=self._spark.executors,
+            spark_failure=failure,
+            first_failure=self._first_failure,
+        )
+
+    def _read_tasks(self) -> tuple[TaskRecord, ...]:
+        try:
+            told = {
+                record.task: record
+                for data in self._application.items(contract.PREFIX_TASK).values()
+                for record in (contract.from_json(data, TaskRecord),)
+            }
+            hosts = self._read_hosts()
+        except RendezvousLostError:
+            if time.monotonic() - self._heard > _SILENCE_LIMIT_S:
+                raise
+            return self._report.tasks
+        self._heard = time.monotonic()
+        return merge_records(self._report.tasks, told, hosts)
+
+    def _read_hosts(self) -> dict[str, TaskRecord]:
+        """A record for each task as its container alone would tell it."""
+        hosts = {}
+        for container in self._application.containers():
+            name = self._asked.get((container.service, container.instance))
+            if name is not None:
+                hosts[name] = TaskRecord(
+                    task=name,
+                    state=_STATE_OF_CONTAINER.get(container.state, TaskState.LOST),
+                    container_id=container.container_id,
+                    error=container.exit_message,
+                    ended=time.time(),
+                )
+        for task in self._plan.tasks:
+            if task.hosted == "executor":
+                for index in range(task.instances):
+                    state = TaskState.ALLOCATED if index < self._spark.executors else TaskState.REQUESTED
+                    name = contract.task_name(task.type, index)
+                    hosts[name] = TaskRecord(task=name, state=state)
+        return hosts
+
+    def _advance(self, seen: Seen) -> None:
+        """Takes the next step of the start, once all is there for it."""
+        executors = sum(task.instances for task in self._plan.tasks if task.hosted == "executor")
+        if not self._asked and seen.executors >= executors:
+            self._ask_for_services()
+        if not self._cluster_told and all_registered(seen.tasks):
+            spec = cluster_spec.make_cluster_spec(seen.tasks)
+            self._application.put(contract.KEY_CLUSTER, json.dumps(spec).encode())
+            self._cluster_told = True
+            _LOG.info("cluster spec: %s", spec)
+
+    def _ask_for_services(self) -> None:
+        for task in self._plan.tasks:
+            if task.hosted != "service":
+                continue
+            for index in range(task.instances):
+                env = {contract.ENV_TASK_TYPE: task.type, contract.ENV_TASK_INDEX: str(index)}
+                instance = self._application.request_container(task.type, env)
+                self._asked[(task.type, instance)] = contract.task_name(task.type, index)
+
+    def _phase(self, seen: Seen) -> str:
+        if self._cluster_told:
+            return "training"
+        if self._spark.application_id is None:
+            return "starting Spark"
+        if not self._asked:
+            return "waiting for worker containers"
+        return "waiting for tasks to register"
+
+    def _finish(self, verdict: Verdict) -> JobReport:
+        self._tell(state=JobState.STOPPING, phase="stopping")
+        reason = "the job has succeeded" if verdict.cause is None else "the job has failed"
+        self._application.put(contract.KEY_STOP, contract.to_json(StopOrder(reason=reason)))
+        tasks = self._wait_for_tasks()
+        self._spark.stop(_STOP_LIMIT_S)
+        return replace(
+            self._report,
+            tasks=tasks,
+            state=verdict.state,
+            phase=verdict.state.value,
+            cause=verdict.cause,
+            could_not_start=verdict.could_not_start,
+            updated=time.time(),
+            ended=time.time(),
+        )
+
+    def _wait_for_tasks(self) -> tuple[TaskRecord, ...]:
+        """Gives every node time to end its program and to tell its last figures."""
+        limit = time.monotonic() + _STOP_LIMIT_S
+        tasks = self._read_tasks()
+        while time.monotonic() < limit and any(
+            is_registered(record) and not record.state.final for record in tasks
+        ):
+            if self._spark.failure() is not None and _only_executors_left(self._plan, tasks):
+                break  # their nodes went with the Spark stage, no one is left to speak
+            time.sleep(_POLL_S)
+            tasks = self._read_tasks()
+        return tasks
+
+    def _tell(
+        self,
+        *,
+        state: JobState | None = None,
+        phase: str | None = None,
+        tasks: tuple[TaskRecord, ...] | None = None,
+        spark: str | None = None,
+    ) -> None:
+        if state is None:
+            state = JobState.RUNNING if self._cluster_told else JobState.STARTING
+        self._report = replace(
+            self._report,
+            state=state,
+            phase=phase or self._report.phase,
+            tasks=tasks or self._report.tasks,
+            spark_application_id=spark or self._report.spark_application_id,
+            updated=time.time(),
+        )
+        self._offer(self._report)
+
+
+_STATE_OF_CONTAINER = {
+    "waiting": TaskState.REQUESTED,
+    "requested": TaskState.REQUESTED,
+    "running": TaskState.ALLOCATED,
+}
+
+
+def _only_executors_left(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:
+    hosted = {task.type: task.hosted for task in plan.tasks}
+    return all(
+        hosted[record.task.partition(":")[0]] == "executor" for record in tasks if not record.state.final
+    )

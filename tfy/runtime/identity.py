@@ -1,0 +1,65 @@
+"""Who this process is in the job: read once from the container's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfy.contract import ENV_TASK_INDEX, ENV_TASK_TYPE, LOCAL_PLAN, Plan, from_json, task_name
+from tfy.errors import InternalError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerIdentity:
+    """The YARN container that hosts this process, and the application master that it belongs to."""
+
+    container_id: str
+    host: str
+    work_dir: Path
+    log_dir: Path
+    application_id: str
+    appmaster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskIdentity:
+    """The task that this node supervises."""
+
+    type: str
+    index: int
+
+    @property
+    def name(self) -> str:
+        """As `worker:3`."""
+        return task_name(self.type, self.index)
+
+
+def read_container(environ: Mapping[str, str]) -> ContainerIdentity:
+    """The container, from what the NodeManager and Skein put into the environment."""
+    log_dirs = _need(environ, "LOG_DIRS").split(",")
+    return ContainerIdentity(
+        container_id=_need(environ, "CONTAINER_ID"),
+        host=_need(environ, "NM_HOST"),
+        work_dir=Path(_need(environ, "PWD")),
+        log_dir=Path(log_dirs[0]),
+        application_id=_need(environ, "SKEIN_APPLICATION_ID"),
+        appmaster=_need(environ, "SKEIN_APPMASTER_ADDRESS"),
+    )
+
+
+def read_task(environ: Mapping[str, str]) -> TaskIdentity:
+    """The task, from what the driver put into the environment."""
+    return TaskIdentity(type=_need(environ, ENV_TASK_TYPE), index=int(_need(environ, ENV_TASK_INDEX)))
+
+
+def load_plan(work_dir: Path) -> Plan:
+    """The job's plan, localized into the container's working directory."""
+    return from_json((work_dir / LOCAL_PLAN).read_bytes(), Plan)
+
+
+def _need(environ: Mapping[str, str], name: str) -> str:
+    try:
+        return environ[name]
+    except KeyError:
+        raise InternalError(f"the container's environment has no {name}") from None

@@ -1,0 +1,167 @@
+"""The driver's judgement: pure functions from what was seen to how the job ends.
+
+The driver alone judges. It looks at task records, at the containers that host them and at the
+Spark application, and says nothing, or says how the job ends and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tfy.contract import Plan, TaskRecord
+from tfy.states import JobState, TaskState
+from tfy.units import format_duration
+
+# When one task fails others soon follow (a chief whose worker has gone fails too). The first
+# cause is looked for among all that failed within this time.
+SETTLE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the driver has seen of one job at one moment. Times are of a monotonic clock.
+
+    `executors` is the number of Spark executors that registered, `hosts_failed` the reason why
+    a host of tasks ended (by task name where known), `first_failure` when the first was seen.
+    """
+
+    now: float
+    began: float
+    tasks: tuple[TaskRecord, ...]
+    executors: int
+    spark_failure: str | None = None
+    first_failure: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How the job ends. `cause` is None only where it succeeded."""
+
+    state: JobState
+    cause: str | None = None
+    could_not_start: bool = False
+
+
+def is_registered(record: TaskRecord) -> bool:
+    """Whether the task's node has spoken."""
+    return record.state in (
+        TaskState.REGISTERED,
+        TaskState.RUNNING,
+        TaskState.SUCCEEDED,
+        TaskState.STOPPED,
+        TaskState.FAILED,
+    )
+
+
+def all_registered(tasks: tuple[TaskRecord, ...]) -> bool:
+    """Whether every task's node has told its address."""
+    return all(is_registered(record) and record.port is not None for record in tasks)
+
+
+def merge_records(
+    known: tuple[TaskRecord, ...], told: Mapping[str, TaskRecord], hosts: Mapping[str, TaskRecord]
+) -> tuple[TaskRecord, ...]:
+    """Each task's newest record: what its node told, and what became of its container.
+
+    A node's own last word wins; a container that ended without one makes the task LOST.
+    """
+    merged = []
+    for old in known:
+        record = told.get(old.task, old)
+        host = hosts.get(old.task)
+        if host is not None and not record.state.final:
+            if host.state is TaskState.LOST:
+                record = replace(record, state=TaskState.LOST, error=host.error, ended=host.ended)
+            elif not is_registered(record):
+                record = replace(record, state=host.state, container_id=host.container_id)
+        merged.append(record)
+    return tuple(merged)
+
+
+def has_failure(tasks: tuple[TaskRecord, ...], spark_failure: str | None) -> bool:
+    """Whether anything has failed, be it the first cause or what followed from it."""
+    return spark_failure is not None or any(
+        record.state in (TaskState.FAILED, TaskState.LOST) for record in tasks
+    )
+
+
+def judge(plan: Plan, seen: Seen) -> Verdict | None:
+    """How the job ends, or None while it goes on."""
+    lead = lead_tasks(plan)
+    if all(record.state is TaskState.SUCCEEDED for record in seen.tasks if record.task in lead):
+        return Verdict(state=JobState.SUCCEEDED)
+    if seen.first_failure is not None and seen.now - seen.first_failure >= SETTLE_S:
+        cause = first_cause(plan, seen)
+        return Verdict(state=JobState.FAILED, cause=cause)
+    lasted = seen.now - seen.began
+    if not all_registered(seen.tasks) and lasted > plan.start_timeout_s:
+        return Verdict(state=JobState.FAILED, cause=describe_missing(plan, seen), could_not_start=True)
+    if lasted > plan.total_timeout_s:
+        limit = format_duration(plan.total_timeout_s)
+        return Verdict(state=JobState.FAILED, cause=f"not ended within timeouts.total ({limit})")
+    return None
+
+
+def lead_tasks(plan: Plan) -> frozenset[str]:
+    """The tasks whose programs' success is the job's."""
+    programs = [task for task in plan.tasks if task.runs == "program"]
+    return frozenset(f"{task.type}:{index}" for task in programs for index in range(task.instances))
+
+
+def first_cause(plan: Plan, seen: Seen) -> str:
+    """The failure that the others followed from.
+
+    A server does not fail because its chief does, so a server's failure goes before that of a
+    program; among equals the earlier goes first. What Spark says counts only where no task
+    says more.
+    """
+    servers = {task.type for task in plan.tasks if task.runs == "server"}
+    failed = [record for record in seen.tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
+    failed.sort(key=lambda record: (record.task.partition(":")[0] not in servers, record.ended or 0.0))
+    if not failed:
+        return seen.spark_failure or "failed for no reason that was seen"
+    first, rest = failed[0], failed[1:]
+    text = f"{first.task} {_describe_failure(first)}"
+    if first.error is None and seen.spark_failure:
+        text += f": {seen.spark_failure}"
+    if rest:
+        text += f"\n(after it failed: {', '.join(record.task for record in rest)})"
+    return text
+
+
+def _describe_failure(record: TaskRecord) -> str:
+    verb = "failed" if record.state is TaskState.FAILED else "was lost"
+    where = f" on {record.host}" if record.host else ""
+    return f"{verb}{where}: {record.error}" if record.error else f"{verb}{where}"
+
+
+def describe_missing(plan: Plan, seen: Seen) -> str:
+    """Who is missing when timeouts.start is over, and for each whether it got a container."""
+    workers = [task for task in plan.tasks if task.hosted == "executor"]
+    granted = seen.executors
+    parts = []
+    for task in workers:
+        container = task.container
+        if granted < task.instances:
+            missing = ", ".join(f"{task.type}:{index}" for index in range(granted, task.instances))
+            parts.append(
+                f"{missing} not allocated: YARN granted {granted} of {task.instances} containers of "
+                f"{container.allocated_mib} MiB and {container.vcores} vcores"
+            )
+    explained = {task.type for task in workers if granted < task.instances}
+    for record in seen.tasks:
+        task_type = record.task.partition(":")[0]
+        if is_registered(record) or task_type in explained:
+            continue
+        parts.append(f"{record.task} {_MISSING[record.state]}")
+    limit = format_duration(plan.start_timeout_s)
+    return f"not all tasks started within timeouts.start ({limit}): {'; '.join(parts)}"
+
+
+_MISSING = {
+    TaskState.WAITING: "not asked for yet (waiting for the others)",
+    TaskState.REQUESTED: "not allocated",
+    TaskState.ALLOCATED: "allocated, but its node has not registered",
+    TaskState.LOST: "lost",
+}

@@ -1,0 +1,240 @@
+"""The node: supervisor of one task.
+
+Registers the task's address, waits for the cluster spec, runs the program (the user's own, or
+the built-in TensorFlow server) as its child, tells the driver how it stands, and stops it when
+the driver says so. The node does not know who hosts it: a Skein service or a Spark executor.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tfy import contract
+from tfy.contract import Plan, Progress, StopOrder, TaskRecord
+from tfy.errors import StartError
+from tfy.runtime import cluster_spec, process
+from tfy.runtime.identity import ContainerIdentity, TaskIdentity
+from tfy.runtime.ports import HeldPort, hold_port
+from tfy.runtime.process import Program
+from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
+from tfy.runtime.report import ReportReader
+from tfy.states import TaskState
+
+_LOG = logging.getLogger(__name__)
+
+POLL_S = 0.5
+STOP_GRACE_S = 5.0
+# The driver's word may be late while its host is busy; longer silence means that it is gone.
+SILENCE_LIMIT_S = 20.0
+
+_REPORT_FILE = "report.jsonl"
+_WORK_FOLDER = "work"
+# What the container's environment holds for Skein, Spark or Java is nothing to the program.
+_HIDDEN = ("CLASSPATH", "SKEIN_", "SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHASHSEED", "OMP_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """All that a node is told at its start."""
+
+    plan: Plan
+    container: ContainerIdentity
+    task: TaskIdentity
+    environ: Mapping[str, str]
+    spared: frozenset[int]
+
+
+class Node:
+    """One task from its registration to its end."""
+
+    def __init__(self, settings: NodeSettings, rendezvous: Rendezvous) -> None:
+        self._settings = settings
+        self._rendezvous = rendezvous
+        self._reader = ReportReader(settings.container.work_dir / _REPORT_FILE)
+        self._heard = time.monotonic()
+        self._record = TaskRecord(
+            task=settings.task.name,
+            state=TaskState.REGISTERED,
+            host=settings.container.host,
+            container_id=settings.container.container_id,
+            started=time.time(),
+        )
+
+    def run(self) -> int:
+        """Runs the task; the exit status for the container."""
+        port = hold_port()
+        self._tell(port=port.number)
+        cluster = self._wait_for_cluster()
+        if cluster is None:
+            self._tell(state=TaskState.STOPPED, ended=time.time())
+            return 0
+        program = self._start(cluster, port)
+        self._tell(state=TaskState.RUNNING)
+        try:
+            return self._supervise(program)
+        finally:
+            program.kill_all()
+            port.release()
+
+    def _wait_for_cluster(self) -> cluster_spec.ClusterSpec | None:
+        """The cluster spec, or None where the driver stops the job before there is one."""
+        limit = time.monotonic() + self._settings.plan.start_timeout_s
+        while time.monotonic() < limit:
+            found = self._ask(contract.KEY_CLUSTER)
+            if found is not None:
+                spec: cluster_spec.ClusterSpec = json.loads(found)
+                return spec
+            if self._ask(contract.KEY_STOP) is not None:
+                return None
+            time.sleep(POLL_S)
+        raise StartError(f"{self._settings.task.name}: no cluster spec within timeouts.start")
+
+    def _start(self, cluster: cluster_spec.ClusterSpec, port: HeldPort) -> Program:
+        settings = self._settings
+        work_dir = _make_work_folder(settings.container.work_dir)
+        env = make_program_env(settings, cluster)
+        return process.start_program(
+            make_command(settings, work_dir),
+            env=env,
+            work_dir=work_dir,
+            log=settings.container.log_dir / f"{settings.task.type}-{settings.task.index}.log",
+            spared=settings.spared,
+        )
+
+    def _supervise(self, program: Program) -> int:
+        while (code := program.exit_code()) is None:
+            stop = self._ask(contract.KEY_STOP)
+            if stop is not None:
+                return self._stop(program, contract.from_json(stop, StopOrder))
+            self._tell(progress=self._reader.poll())
+            time.sleep(POLL_S)
+        return self._end(program, code)
+
+    def _stop(self, program: Program, order: StopOrder) -> int:
+        _LOG.info("stopped by the driver: %s", order.reason)
+        code = program.stop(STOP_GRACE_S)
+        self._tell(
+            state=TaskState.STOPPED, exit_code=code, ended=time.time(), progress=self._reader.poll()
+        )
+        return 0
+
+    def _end(self, program: Program, code: int) -> int:
+        """The program ended by itself: a server that does so has failed, whatever its code."""
+        serves = self._settings.plan.task(self._settings.task.type).runs == "server"
+        failed = code != 0 or serves
+        self._tell(
+            state=TaskState.FAILED if failed else TaskState.SUCCEEDED,
+            exit_code=code,
+            ended=time.time(),
+            error=describe_end(code, program.last_words()) if failed else None,
+            progress=self._reader.poll(),
+        )
+        return (code if 0 < code < 256 else 1) if failed else 0
+
+    def _ask(self, key: str) -> bytes | None:
+        try:
+            value = self._rendezvous.get(key)
+        except RendezvousLostError:
+            self._bear_silence()
+            return None
+        self._heard = time.monotonic()
+        return value
+
+    def _tell(
+        self,
+        *,
+        state: TaskState | None = None,
+        port: int | None = None,
+        exit_code: int | None = None,
+        ended: float | None = None,
+        error: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        record = replace(
+            self._record,
+            state=state or self._record.state,
+            port=port or self._record.port,
+            exit_code=exit_code,
+            ended=ended,
+            error=error,
+            progress=progress or self._record.progress,
+        )
+        if record == self._record and port is None:
+            return
+        try:
+            self._rendezvous.put(contract.task_key(record.task), contract.to_json(record))
+        except RendezvousLostError:
+            self._bear_silence()
+            return
+        self._record = record
+
+    def _bear_silence(self) -> None:
+        if time.monotonic() - self._heard > SILENCE_LIMIT_S:
+            raise RendezvousLostError(
+                f"{self._settings.task.name}: the driver has been silent for {SILENCE_LIMIT_S:.0f} s"
+            )
+
+
+def make_command(settings: NodeSettings, work_dir: Path) -> tuple[str, ...]:
+    """What the node runs: the built-in TensorFlow server, or the user's program."""
+    plan = settings.plan
+    if plan.task(settings.task.type).runs == "server":
+        return (plan.python, "-m", "tfy.runtime", "server")
+    return (plan.python, "-u", str(work_dir / plan.program), *plan.args)
+
+
+def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) -> dict[str, str]:
+    """The program's environment: the container's, less its hosts' variables, plus the job's."""
+    container, task, plan = settings.container, settings.task, settings.plan
+    code = container.work_dir / contract.LOCAL_CODE
+    own_path = os.pathsep.join(
+        str(path)
+        for path in (code / "tfy" / "runtime" / "hook", code, container.work_dir / contract.LOCAL_PROGRAM)
+    )
+    env = {name: value for name, value in settings.environ.items() if not name.startswith(_HIDDEN)}
+    env |= dict(plan.env)
+    env |= {
+        "PYTHONPATH": own_path,
+        "HADOOP_CONF_DIR": str(container.work_dir / contract.LOCAL_HADOOP_CONF),
+        # A NodeManager sets HOME=/home/, where nobody can write.
+        "HOME": str(container.work_dir),
+        # TensorFlow's server binds the port that the node still holds (see ports).
+        "TF_GRPC_REUSE_PORT": "1",
+        "GRPC_ENABLE_FORK_SUPPORT": "0",
+        contract.ENV_TF_CONFIG: cluster_spec.make_tf_config(cluster, task.type, task.index),
+        contract.ENV_PLAN: str(container.work_dir / contract.LOCAL_PLAN),
+        contract.ENV_REPORT: str(container.work_dir / _REPORT_FILE),
+        contract.ENV_TASK_TYPE: task.type,
+        contract.ENV_TASK_INDEX: str(task.index),
+        contract.ENV_JOB_NAME: plan.name,
+        contract.ENV_SUBMISSION_ID: plan.submission_id,
+    }
+    if plan.checkpoint_dir is not None:
+        env[contract.ENV_CHECKPOINT_DIR] = plan.checkpoint_dir
+    return env
+
+
+def describe_end(code: int, last_words: str) -> str:
+    """How a program ended, in words, with the last of its log."""
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{how}\n{last_words}" if last_words else how
+
+
+def _make_work_folder(container_dir: Path) -> Path:
+    """The program's working directory: its files by name, in a folder that it may write to.
+
+    The unpacked archive itself is shared by all containers of this host.
+    """
+    work_dir = container_dir / _WORK_FOLDER
+    work_dir.mkdir(exist_ok=True)
+    for entry in (container_dir / contract.LOCAL_PROGRAM).iterdir():
+        link = work_dir / entry.name
+        if not link.is_symlink():
+            link.symlink_to(entry)
+    return work_dir

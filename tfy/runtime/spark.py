@@ -1,0 +1,209 @@
+"""The Spark application of a job: its executors host the worker tasks' nodes.
+
+One barrier stage with one task an executor; a task starts a node as a process of its own and
+waits for it, so that no TensorFlow and no gRPC ever lives in Spark's forked Python workers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+
+from tfy import contract
+from tfy.contract import Plan
+from tfy.errors import JobFailedError, StartError
+from tfy.paths import JobDir
+from tfy.runtime.identity import ContainerIdentity
+
+_POLL_S = 0.25
+# Spark's own default is 384 MiB for anything small.
+_AM_OVERHEAD_MIB = 384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSettings:
+    """What an executor needs to start a node; travels to it by pickle, without secrets."""
+
+    python: str
+    task_type: str
+
+
+class NodeEndedError(JobFailedError):
+    """A worker's node ended with a failure."""
+
+
+def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, str]:
+    """Spark's configuration for one job. Why each stands here: design notes in docs/cluster.md."""
+    workers = plan.task("worker")
+    job_dir = JobDir(plan.job_dir)
+    cores = str(workers.container.vcores)
+    start_limit = f"{plan.start_timeout_s}s"
+    files = [
+        *(f"{job_dir.file(staged.name)}#{staged.local_name}" for staged in plan.staged if not staged.archive),
+        f"{job_dir.secret(contract.SECRET_CERTIFICATE)}#{contract.LOCAL_CERTIFICATE}",
+        f"{job_dir.secret(contract.SECRET_KEY)}#{contract.LOCAL_KEY}",
+    ]
+    archives = [
+        f"{job_dir.file(staged.name)}#{staged.local_name}" for staged in plan.staged if staged.archive
+    ]
+    return {
+        "spark.master": "yarn",
+        "spark.submit.deployMode": "client",
+        "spark.app.name": plan.name,
+        "spark.yarn.queue": plan.queue,
+        "spark.yarn.tags": f"{contract.TAG_ALL},{contract.submission_tag(plan.submission_id)}",
+        "spark.yarn.jars": f"local:{spark_home()}/jars/*",
+        "spark.yarn.stagingDir": job_dir.spark_staging,
+        "spark.yarn.dist.files": ",".join(files),
+        "spark.yarn.dist.archives": ",".join(archives),
+        "spark.yarn.maxAppAttempts": "1",
+        "spark.yarn.am.memory": f"{plan.spark.am_heap_mib}m",
+        "spark.yarn.am.memoryOverhead": f"{_AM_OVERHEAD_MIB}m",
+        "spark.yarn.am.extraJavaOptions": "-XX:+UseSerialGC",
+        "spark.yarn.scheduler.heartbeat.interval-ms": "1000",
+        "spark.driver.host": container.host,
+        "spark.driver.bindAddress": container.host,
+        "spark.driver.memory": f"{plan.spark.driver_heap_mib}m",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+        "spark.ui.enabled": "false",
+        "spark.executor.instances": str(workers.instances),
+        "spark.executor.cores": cores,
+        "spark.task.cpus": cores,
+        "spark.executor.memory": f"{plan.spark.executor_heap_mib}m",
+        "spark.executor.memoryOverhead": f"{plan.spark.executor_overhead_mib}m",
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
+        "spark.dynamicAllocation.enabled": "false",
+        # A gang: nothing runs before every executor is there, and for as long as we say. By
+        # default Spark gives up at 0.8 of them or after 30 s.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": start_limit,
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+        # Restarting tasks is the driver's to decide, never Spark's.
+        "spark.task.maxFailures": "1",
+        "spark.stage.maxConsecutiveAttempts": "1",
+        "spark.executor.maxNumFailures": "1000",
+        "spark.pyspark.python": plan.python,
+        "spark.executorEnv.PYTHONPATH": contract.LOCAL_CODE,
+        "spark.executorEnv.GRPC_ENABLE_FORK_SUPPORT": "0",
+        "spark.executorEnv.SKEIN_APPMASTER_ADDRESS": container.appmaster,
+        "spark.executorEnv.SKEIN_APPLICATION_ID": container.application_id,
+    }
+
+
+def spark_home() -> Path:
+    """The folder of the pyspark package, which holds Spark's jars."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise StartError("the task's Python has no pyspark")
+    return Path(found.origin).parent
+
+
+class SparkHost:
+    """The Spark application, run from a thread of its own; every question answers at once."""
+
+    def __init__(self, plan: Plan, settings: Mapping[str, str]) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="spark")
+        self._context: SparkContext | None = None
+        self._stopping = threading.Event()
+        self._executors = 0
+        self._work: Future[None] | None = None
+
+    def start(self) -> None:
+        """Begins: the application, its executors, then the nodes on them."""
+        self._work = self._thread.submit(self._run)
+
+    @property
+    def application_id(self) -> str | None:
+        """YARN's id of the Spark application, once there is one."""
+        context = self._context
+        return None if context is None else str(context.applicationId)
+
+    @property
+    def executors(self) -> int:
+        """How many executors have registered."""
+        return self._executors
+
+    def failure(self) -> str | None:
+        """Why the Spark side failed, or None as long as it has not."""
+        if self._work is None or not self._work.done():
+            return None
+        error = self._work.exception()
+        if error is None:
+            return None if self._stopping.is_set() else "the Spark application ended by itself"
+        return summarize_spark_failure(str(error))
+
+    def stop(self, limit_s: float) -> None:
+        """Ends the Spark application; what does not end in time dies with this process."""
+        self._stopping.set()
+        context = self._context
+        if context is not None:
+            stopper = threading.Thread(target=context.stop, name="spark-stop", daemon=True)
+            stopper.start()
+            stopper.join(limit_s)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
+        context = SparkContext(conf=conf)
+        self._context = context
+        workers = self._plan.task("worker")
+        status = context._jsc.sc().statusTracker()
+        while not self._stopping.is_set():
+            # Spark's list of executors holds the driver as well.
+            self._executors = max(0, len(status.getExecutorInfos()) - 1)
+            if self._executors >= workers.instances:
+                break
+            time.sleep(_POLL_S)
+        if self._stopping.is_set():
+            return
+        host = HostSettings(python=self._plan.python, task_type=workers.type)
+        indexes = context.parallelize(range(workers.instances), workers.instances)
+        indexes.barrier().mapPartitions(partial(host_node, host)).collect()
+
+
+def host_node(settings: HostSettings, indexes: Iterable[int]) -> Iterator[int]:
+    """On an executor: runs the node of one worker to its end."""
+    for index in indexes:
+        code_dir = Path.cwd() / contract.LOCAL_CODE
+        env = {
+            **os.environ,
+            "PYTHONPATH": str(code_dir),
+            contract.ENV_TASK_TYPE: settings.task_type,
+            contract.ENV_TASK_INDEX: str(index),
+        }
+        node = subprocess.run([settings.python, "-m", "tfy.runtime", "node"], env=env, check=False)
+        if node.returncode != 0:
+            name = contract.task_name(settings.task_type, index)
+            raise NodeEndedError(f"{name}: its node ended with exit status {node.returncode}")
+        yield index
+
+
+_TELLING = (
+    re.compile(r"NodeEndedError: (?P<why>.+)"),
+    re.compile(r"(?P<why>ExecutorLostFailure .+)"),
+    re.compile(r"(?P<why>Job aborted due to stage failure: .+)"),
+    re.compile(r": (?P<why>(?:[a-z]+\.)+[A-Z]\w+: .+)"),
+)
+
+
+def summarize_spark_failure(text: str) -> str:
+    """The line of Spark's long failure text that says what happened."""
+    for pattern in _TELLING:
+        found = pattern.search(text)
+        if found:
+            return found["why"].strip()
+    lines = text.strip().splitlines()
+    return lines[0] if lines else "the Spark application failed without a word"

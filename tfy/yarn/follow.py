@@ -1,0 +1,136 @@
+"""Following a job: what YARN and the job's directory say, until the job has ended.
+
+The follower asks only YARN and HDFS, never the driver: the client may go and come back at any
+time, and the job does not notice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfy.contract import JobReport, from_json, submission_of_tags
+from tfy.errors import EXIT_COULD_NOT_START, EXIT_JOB_FAILED, EXIT_OK, SpecError, UnreachableError
+from tfy.paths import JobDir
+from tfy.states import JobState, job_state_of
+from tfy.storage.hdfs import NotFoundError, Storage
+from tfy.yarn.client import Application, Yarn
+
+_POLL_S = 1.0
+# A ResourceManager that restarts is back within this time.
+_UNREACHABLE_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One job as YARN and its driver tell it. `report` is None before the driver has spoken."""
+
+    application: Application
+    submission_id: str
+    job_dir: JobDir
+    report: JobReport | None
+
+    @property
+    def state(self) -> JobState:
+        """YARN's word where the application has ended, else the driver's."""
+        state = job_state_of(self.application.state, self.application.final_status)
+        if state.final or self.report is None or self.report.state.final:
+            return state
+        return self.report.state if state is JobState.STARTING else state
+
+    @property
+    def cause(self) -> str | None:
+        """Why the job failed or was killed; None where it did not."""
+        if self.state not in (JobState.FAILED, JobState.KILLED):
+            return None
+        if self.report is not None and self.report.cause is not None:
+            return self.report.cause
+        return self.application.diagnostics.strip() or "YARN gives no reason"
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status that the job's end means."""
+        if self.state is JobState.SUCCEEDED:
+            return EXIT_OK
+        if self.report is not None and self.report.could_not_start:
+            return EXIT_COULD_NOT_START
+        return EXIT_JOB_FAILED
+
+
+class Jobs:
+    """The jobs of one cluster."""
+
+    def __init__(self, yarn: Yarn, storage: Storage, default_fs: str) -> None:
+        self._yarn = yarn
+        self._storage = storage
+        self._default_fs = default_fs
+
+    def find(self, target: str) -> Application:
+        """The job's application, by YARN's id or by the job's name: then the newest of that name."""
+        if target.startswith("application_"):
+            application = self._yarn.report(target)
+            if application is None:
+                raise SpecError(f"{target}: YARN does not know this application")
+        else:
+            named = [found for found in self._yarn.list_applications(name=target) if found.tags]
+            named = [found for found in named if _submission_id(found) is not None]
+            if not named:
+                raise SpecError(
+                    f"{target}: YARN knows no job of this name",
+                    hint="give the job's name as in job.yaml, or its application id",
+                )
+            application = named[-1]
+        if _submission_id(application) is None:
+            raise SpecError(f"{target}: this application is none of tfy's")
+        return application
+
+    def view(self, application_id: str) -> JobView:
+        """The job at this moment."""
+        application = self._yarn.report(application_id)
+        if application is None:
+            raise UnreachableError(f"{application_id}: YARN does not know this application any more")
+        submission_id = _submission_id(application)
+        if submission_id is None:
+            raise SpecError(f"{application_id}: this application is none of tfy's")
+        job_dir = JobDir.of(self._default_fs, application.user, submission_id)
+        return JobView(
+            application=application,
+            submission_id=submission_id,
+            job_dir=job_dir,
+            report=self._read_report(job_dir, ended=application.state.final),
+        )
+
+    def kill(self, application_id: str) -> None:
+        """Kills the job."""
+        self._yarn.kill(application_id)
+
+    def _read_report(self, job_dir: JobDir, *, ended: bool) -> JobReport | None:
+        for uri in (job_dir.result, job_dir.status) if ended else (job_dir.status,):
+            try:
+                return from_json(self._storage.read(uri), JobReport)
+            except NotFoundError:
+                continue
+        return None
+
+
+def follow_job(jobs: Jobs, application_id: str, show: Callable[[JobView], None]) -> JobView:
+    """Shows the job's every new view until it has ended; the last view."""
+    lost_since: float | None = None
+    while True:
+        try:
+            view = jobs.view(application_id)
+        except UnreachableError:
+            lost_since = time.monotonic() if lost_since is None else lost_since
+            if time.monotonic() - lost_since > _UNREACHABLE_LIMIT_S:
+                raise
+        else:
+            lost_since = None
+            show(view)
+            if view.state.final:
+                return view
+        time.sleep(_POLL_S)
+
+
+def _submission_id(application: Application) -> str | None:
+    return submission_of_tags(application.tags)

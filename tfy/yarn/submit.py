@@ -1,0 +1,80 @@
+"""Submitting a job: spec → plan → staged files → Skein application → application id."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tfy.contract import Plan
+from tfy.errors import TfyError
+from tfy.paths import JobDir
+from tfy.plan import SiteFacts, make_plan
+from tfy.spec import JobSpec
+from tfy.yarn.client import Yarn
+from tfy.yarn.convert import make_application_spec
+from tfy.yarn.session import Cluster
+from tfy.yarn.stage import Sources, stage_job
+
+# YARN's own defaults, for what the client's configuration does not say.
+_MINIMUM_ALLOCATION_MIB = 1024
+# A limit that only the ResourceManager knows is the ResourceManager's to enforce.
+_NO_LIMIT = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A job that YARN has taken."""
+
+    application_id: str
+    submission_id: str
+    job_dir: str
+
+
+def plan_job(spec: JobSpec, cluster: Cluster) -> Plan:
+    """The resolved request, under a new submission id."""
+    return make_plan(spec, read_site(cluster), str(uuid.uuid4()))
+
+
+def read_site(cluster: Cluster) -> SiteFacts:
+    """What the plan must know of the cluster, from its configuration."""
+    return SiteFacts(
+        default_fs=cluster.default_fs,
+        user=cluster.user,
+        python=sys.executable,
+        minimum_allocation_mib=_read_number(
+            cluster.properties, "yarn.scheduler.minimum-allocation-mb", _MINIMUM_ALLOCATION_MIB
+        ),
+        maximum_allocation_mib=_read_number(
+            cluster.properties, "yarn.scheduler.maximum-allocation-mb", _NO_LIMIT
+        ),
+        maximum_vcores=_read_number(
+            cluster.properties, "yarn.scheduler.maximum-allocation-vcores", _NO_LIMIT
+        ),
+    )
+
+
+def submit_job(
+    plan: Plan, yarn: Yarn, cluster: Cluster, sources: Sources, narrate: Callable[[str], None]
+) -> Submission:
+    """Stages the job and submits it. The application id is written into the job's directory.
+
+    Where YARN does not take the application, the directory is removed again.
+    """
+    job_dir = JobDir(plan.job_dir)
+    try:
+        stage_job(cluster.storage, plan, sources, narrate)
+        narrate("submitting")
+        application_id = yarn.submit(make_application_spec(plan))
+    except TfyError:
+        # Not on Ctrl-C: YARN may have taken the application by then, and needs the directory.
+        cluster.storage.delete(job_dir.root)
+        raise
+    cluster.storage.write(job_dir.application_id, application_id.encode())
+    return Submission(application_id=application_id, submission_id=plan.submission_id, job_dir=plan.job_dir)
+
+
+def _read_number(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name, "")
+    return int(text) if text.isdigit() else default
