@@ -14,6 +14,7 @@ Strategy = Literal["parameter_server"]
 TaskType = Literal["chief", "worker", "ps"]
 
 STRATEGIES: tuple[Strategy, ...] = ("parameter_server",)
+DEFAULT_STRATEGY: Strategy = "parameter_server"
 TASK_TYPES: tuple[TaskType, ...] = ("chief", "worker", "ps")
 
 
