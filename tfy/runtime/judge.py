@@ -22,8 +22,8 @@ SETTLE_S = 3.0
 class Seen:
     """What the driver has seen of one job at one moment. Times are of a monotonic clock.
 
-    `executors` is the number of Spark executors that registered, `hosts_failed` the reason why
-    a host of tasks ended (by task name where known), `first_failure` when the first was seen.
+    `executors` is the number of Spark executors that registered, `spark_failure` why the Spark side
+    ended where it did, `first_failure` when anything was first seen to have failed.
     """
 
     now: float
@@ -44,19 +44,13 @@ class Verdict:
 
 
 def is_registered(record: TaskRecord) -> bool:
-    """Whether the task's node has spoken."""
-    return record.state in (
-        TaskState.REGISTERED,
-        TaskState.RUNNING,
-        TaskState.SUCCEEDED,
-        TaskState.STOPPED,
-        TaskState.FAILED,
-    )
+    """Whether the task's node has spoken: it tells its address first of all."""
+    return record.port is not None
 
 
 def all_registered(tasks: tuple[TaskRecord, ...]) -> bool:
     """Whether every task's node has told its address."""
-    return all(is_registered(record) and record.port is not None for record in tasks)
+    return all(is_registered(record) for record in tasks)
 
 
 def merge_records(
@@ -92,8 +86,11 @@ def judge(plan: Plan, seen: Seen) -> Verdict | None:
     if all(record.state is TaskState.SUCCEEDED for record in seen.tasks if record.task in lead):
         return Verdict(state=JobState.SUCCEEDED)
     if seen.first_failure is not None and seen.now - seen.first_failure >= SETTLE_S:
-        cause = first_cause(plan, seen)
-        return Verdict(state=JobState.FAILED, cause=cause)
+        return Verdict(
+            state=JobState.FAILED,
+            cause=first_cause(plan, seen),
+            could_not_start=not all_registered(seen.tasks),
+        )
     lasted = seen.now - seen.began
     if not all_registered(seen.tasks) and lasted > plan.start_timeout_s:
         return Verdict(state=JobState.FAILED, cause=describe_missing(plan, seen), could_not_start=True)

@@ -119,9 +119,7 @@ class Node:
     def _stop(self, program: Program, order: StopOrder) -> int:
         _LOG.info("stopped by the driver: %s", order.reason)
         code = program.stop(STOP_GRACE_S)
-        self._tell(
-            state=TaskState.STOPPED, exit_code=code, ended=time.time(), progress=self._reader.poll()
-        )
+        self._tell(state=TaskState.STOPPED, exit_code=code, ended=time.time(), progress=self._reader.poll())
         return 0
 
     def _end(self, program: Program, code: int) -> int:

@@ -1,0 +1,146 @@
+"""Nothing of a container outlives its node: real processes, real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import wait_until
+from tfy.runtime import proctree
+from tfy.runtime.process import read_last_words, start_program
+
+# Forks, double-forks and calls setsid: three processes that leave their parent behind.
+ESCAPING = """
+import os, time
+open("started", "w").close()
+if os.fork() == 0:
+    time.sleep(600)
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(600)
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+        os.closerange(0, 100)
+        time.sleep(600)
+    os._exit(0)
+open("escaped", "w").close()
+time.sleep(600)
+"""
+
+NODE = """
+import os, sys
+from pathlib import Path
+from tfy.runtime import proctree
+from tfy.runtime.guard import start_guard
+from tfy.runtime.process import start_program
+proctree.die_with_parent()
+proctree.adopt_orphans()
+guard = start_guard(os.environ["CONTAINER_ID"])
+program = start_program(
+    [sys.executable, "program.py"], env=os.environ, work_dir=Path.cwd(), log=Path("program.log"),
+    spared=frozenset({guard.pid}),
+)
+if sys.argv[1] == "stop":
+    while not Path("escaped").exists():
+        os.sched_yield()
+    program.stop(0.2)
+    guard.dismiss()
+else:
+    while True:
+        os.wait()
+"""
+
+
+@pytest.fixture
+def container_id() -> Iterator[str]:
+    name = f"container_{uuid.uuid4().hex}"
+    yield name
+    for pid in proctree.list_of_container(name):
+        proctree.send(pid, signal.SIGKILL)
+
+
+def start_container(folder: Path, container_id: str, mode: str) -> subprocess.Popen[bytes]:
+    """As a NodeManager does: a shell that leads a session of its own."""
+    (folder / "program.py").write_text(ESCAPING)
+    return subprocess.Popen(
+        ["bash", "-c", f'"{sys.executable}" -c "$NODE" {mode}; exit $?'],
+        cwd=folder,
+        env={**os.environ, "CONTAINER_ID": container_id, "NODE": NODE, "PYTHONPATH": str(Path.cwd())},
+        start_new_session=True,
+    )
+
+
+def count_left(container_id: str) -> int:
+    return sum(proctree.is_running(pid) for pid in proctree.list_of_container(container_id))
+
+
+def test_killed_process_group_leaves_nothing(tmp_path: Path, container_id: str) -> None:
+    shell = start_container(tmp_path, container_id, "wait")
+    wait_until((tmp_path / "escaped").exists, limit_s=30, what="the program escaped")
+    assert count_left(container_id) >= 6
+    os.killpg(shell.pid, signal.SIGKILL)
+    shell.wait(10)
+    wait_until(lambda: count_left(container_id) == 0, limit_s=10, what="all processes gone")
+
+
+def test_killed_node_takes_its_program_but_not_its_host(tmp_path: Path, container_id: str) -> None:
+    shell = start_container(tmp_path, container_id, "wait")
+    wait_until((tmp_path / "escaped").exists, limit_s=30, what="the program escaped")
+    node = proctree.list_descendants(shell.pid)[0]
+    os.kill(node, signal.SIGKILL)
+    assert shell.wait(10) == 128 + signal.SIGKILL
+    wait_until(lambda: count_left(container_id) == 0, limit_s=10, what="all processes gone")
+
+
+def test_stop_ends_descendants_and_guard(tmp_path: Path, container_id: str) -> None:
+    shell = start_container(tmp_path, container_id, "stop")
+    assert shell.wait(30) == 0
+    assert count_left(container_id) == 0
+
+
+def test_program_dies_with_its_node(tmp_path: Path) -> None:
+    program = start_program(
+        [sys.executable, "-c", "import time; time.sleep(600)"],
+        env=os.environ,
+        work_dir=tmp_path,
+        log=tmp_path / "log",
+        spared=frozenset(),
+    )
+    assert program.exit_code() is None
+    assert program.stop(5.0) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("", ""),
+        ("one\ntwo\n", "one\ntwo"),
+        ("noise\nTraceback (most recent call last):\n  x\nValueError: no\n", "Traceback (most recent call last):\n  x\nValueError: no"),
+        (
+            "Traceback (most recent call last):\nKeyError: 1\n\nDuring handling of the above exception, another "
+            "exception occurred:\n\nTraceback (most recent call last):\nValueError: 2\n",
+            "Traceback (most recent call last):\nKeyError: 1\n\nDuring handling of the above exception, another "
+            "exception occurred:\n\nTraceback (most recent call last):\nValueError: 2",
+        ),
+        (
+            "Traceback (most recent call last):\nKeyError: 1\nretrying\nTraceback (most recent call last):\nKeyError: 2\n",
+            "Traceback (most recent call last):\nKeyError: 2",
+        ),
+    ],
+)
+def test_last_words(tmp_path: Path, log: str, expected: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(log)
+    assert read_last_words(path) == expected
+
+
+def test_last_words_of_no_log(tmp_path: Path) -> None:
+    assert read_last_words(tmp_path / "missing") == ""

@@ -1,0 +1,97 @@
+"""How a job ends: every case by its own figures, without a cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plans import make_small_plan
+from tfy.contract import TaskRecord
+from tfy.runtime.judge import SETTLE_S, Seen, Verdict, judge, merge_records
+from tfy.states import JobState, TaskState
+
+PLAN = make_small_plan(workers=4)
+
+
+def running(**states: TaskState) -> tuple[TaskRecord, ...]:
+    """Every task of the plan runs, but for those named as `chief_0`."""
+    return tuple(
+        TaskRecord(
+            task=name,
+            state=states.get(name.replace(":", "_"), TaskState.RUNNING),
+            host="host1",
+            port=4000,
+            ended=100.0,
+        )
+        for name in PLAN.task_names()
+    )
+
+
+def seen(tasks: tuple[TaskRecord, ...], **more: object) -> Seen:
+    values: dict[str, object] = {"now": 10.0, "began": 0.0, "tasks": tasks, "executors": 4, **more}
+    return Seen(**values)  # type: ignore[arg-type]
+
+
+def test_goes_on_while_all_run() -> None:
+    assert judge(PLAN, seen(running())) is None
+
+
+def test_succeeds_with_its_chief_whatever_the_servers_do() -> None:
+    tasks = running(chief_0=TaskState.SUCCEEDED)
+    assert judge(PLAN, seen(tasks)) == Verdict(state=JobState.SUCCEEDED)
+
+
+def test_waits_a_moment_for_the_first_cause() -> None:
+    tasks = running(chief_0=TaskState.FAILED)
+    assert judge(PLAN, seen(tasks, first_failure=10.0 - SETTLE_S / 2)) is None
+
+
+def test_a_servers_failure_goes_before_the_chiefs() -> None:
+    tasks = running(chief_0=TaskState.FAILED, worker_1=TaskState.LOST)
+    verdict = judge(PLAN, seen(tasks, first_failure=0.0))
+    assert verdict is not None and verdict.cause is not None
+    assert verdict.cause.startswith("worker:1 was lost on host1")
+    assert "after it failed: chief:0" in verdict.cause
+    assert not verdict.could_not_start
+
+
+def test_missing_workers_are_named_at_the_start_limit() -> None:
+    waiting = tuple(
+        TaskRecord(task=name, state=TaskState.REQUESTED if "worker" in name else TaskState.WAITING)
+        for name in PLAN.task_names()
+    )
+    verdict = judge(PLAN, seen(waiting, now=61.0, executors=3))
+    assert verdict is not None and verdict.cause is not None
+    assert verdict.could_not_start
+    assert "worker:3 not allocated: YARN granted 3 of 4 containers of 1024 MiB and 1 vcores" in verdict.cause
+    assert "chief:0 not asked for yet" in verdict.cause
+    assert "1 min" in verdict.cause
+
+
+def test_a_failure_before_all_registered_is_a_job_that_could_not_start() -> None:
+    waiting = tuple(TaskRecord(task=name, state=TaskState.ALLOCATED) for name in PLAN.task_names())
+    verdict = judge(PLAN, seen(waiting, first_failure=0.0, spark_failure="worker:1: its node ended"))
+    assert verdict == Verdict(state=JobState.FAILED, cause="worker:1: its node ended", could_not_start=True)
+
+
+def test_the_total_limit() -> None:
+    verdict = judge(PLAN, seen(running(), now=3601.0))
+    assert verdict == Verdict(state=JobState.FAILED, cause="not ended within timeouts.total (1 h)")
+
+
+@pytest.mark.parametrize(
+    ("told", "host", "expected"),
+    [
+        (TaskState.RUNNING, TaskState.LOST, TaskState.LOST),
+        (TaskState.FAILED, TaskState.LOST, TaskState.FAILED),
+        (TaskState.SUCCEEDED, TaskState.LOST, TaskState.SUCCEEDED),
+        (TaskState.RUNNING, TaskState.ALLOCATED, TaskState.RUNNING),
+        (None, TaskState.ALLOCATED, TaskState.ALLOCATED),
+        (None, TaskState.LOST, TaskState.LOST),
+    ],
+)
+def test_a_nodes_last_word_wins(told: TaskState | None, host: TaskState, expected: TaskState) -> None:
+    known = (TaskRecord(task="ps:0", state=TaskState.WAITING),)
+    words = {} if told is None else {"ps:0": TaskRecord(task="ps:0", state=told, port=1)}
+    hosts = {"ps:0": TaskRecord(task="ps:0", state=host, error="exit 137")}
+    (merged,) = merge_records(known, words, hosts)
+    assert merged.state is expected

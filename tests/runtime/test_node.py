@@ -1,0 +1,125 @@
+"""A node and a real program as its child; the rendezvous is in memory."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.plans import make_small_plan
+from tests.waiting import wait_until
+from tfy import contract
+from tfy.contract import StopOrder, TaskRecord
+from tfy.runtime.identity import ContainerIdentity, TaskIdentity
+from tfy.runtime.node import Node, NodeSettings
+from tfy.runtime.rendezvous import MemoryRendezvous
+from tfy.states import TaskState
+
+CLUSTER = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
+
+
+@pytest.fixture
+def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
+    def make(program: str) -> tuple[Node, MemoryRendezvous]:
+        (tmp_path / "program").mkdir()
+        (tmp_path / "program" / "train.py").write_text(program)
+        (tmp_path / "logs").mkdir()
+        settings = NodeSettings(
+            plan=make_small_plan(python=sys.executable),
+            container=ContainerIdentity(
+                container_id="container_1",
+                host="127.0.0.2",
+                work_dir=tmp_path,
+                log_dir=tmp_path / "logs",
+                application_id="application_1_1",
+                appmaster="127.0.0.2:1",
+            ),
+            task=TaskIdentity(type="chief", index=0),
+            environ={"PATH": "/usr/bin:/bin", "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},
+            spared=frozenset(),
+        )
+        rendezvous = MemoryRendezvous()
+        return Node(settings, rendezvous), rendezvous
+
+    return make
+
+
+def record_of(rendezvous: MemoryRendezvous) -> TaskRecord | None:
+    data = rendezvous.get(contract.task_key("chief:0"))
+    return None if data is None else contract.from_json(data, TaskRecord)
+
+
+def test_runs_the_program_with_its_environment(
+    make_node: Callable[[str], tuple[Node, MemoryRendezvous]], tmp_path: Path
+) -> None:
+    node, rendezvous = make_node("import json, os; json.dump(dict(os.environ), open('env.json', 'w'))")
+    rendezvous.put(contract.KEY_CLUSTER, json.dumps(CLUSTER).encode())
+    assert node.run() == 0
+    env = json.loads((tmp_path / "work" / "env.json").read_text())
+    assert json.loads(env["TF_CONFIG"]) == {"cluster": CLUSTER, "task": {"type": "chief", "index": 0}}
+    assert (env["TFY_TASK_TYPE"], env["TFY_TASK_INDEX"], env["FLAG"]) == ("chief", "0", "1")
+    assert env["CONTAINER_ID"] == "c"
+    assert not any(name.startswith(("SKEIN_", "CLASSPATH")) for name in env)
+    record = record_of(rendezvous)
+    assert record is not None
+    assert (record.state, record.exit_code, record.error) == (TaskState.SUCCEEDED, 0, None)
+    assert record.host == "127.0.0.2" and record.port
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "telling"),
+    [
+        ("raise ValueError('in its last line')", 1, "ValueError: in its last line"),
+        ("import atexit; atexit.register(lambda: 1/0); raise SystemExit(3)", 3, "ZeroDivisionError"),
+        ("import os; print('last'); os.sys.stdout.flush(); os._exit(3)", 3, "last"),
+        ("import os; os.kill(os.getpid(), 9)", 1, "killed by signal 9"),
+    ],
+)
+def test_a_failing_program_fails_its_task(
+    make_node: Callable[[str], tuple[Node, MemoryRendezvous]], program: str, code: int, telling: str
+) -> None:
+    node, rendezvous = make_node(program)
+    rendezvous.put(contract.KEY_CLUSTER, json.dumps(CLUSTER).encode())
+    assert node.run() == code
+    record = record_of(rendezvous)
+    assert record is not None and record.error is not None
+    assert record.state is TaskState.FAILED
+    assert telling in record.error
+
+
+def test_stops_when_the_driver_says_so(
+    make_node: Callable[[str], tuple[Node, MemoryRendezvous]],
+) -> None:
+    node, rendezvous = make_node("import time; time.sleep(600)")
+    rendezvous.put(contract.KEY_CLUSTER, json.dumps(CLUSTER).encode())
+
+    def is_running() -> bool:
+        record = record_of(rendezvous)
+        return record is not None and record.state is TaskState.RUNNING
+
+    def stop() -> None:
+        wait_until(is_running, limit_s=30, what="the program runs")
+        rendezvous.put(contract.KEY_STOP, contract.to_json(StopOrder(reason="enough")))
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    assert node.run() == 0
+    stopper.join()
+    record = record_of(rendezvous)
+    assert record is not None
+    assert record.state is TaskState.STOPPED
+
+
+def test_a_job_that_ends_before_it_began_stops_its_nodes(
+    make_node: Callable[[str], tuple[Node, MemoryRendezvous]],
+) -> None:
+    node, rendezvous = make_node("raise SystemExit('never started')")
+    rendezvous.put(contract.KEY_STOP, contract.to_json(StopOrder(reason="someone is missing")))
+    assert node.run() == 0
+    record = record_of(rendezvous)
+    assert record is not None
+    assert record.state is TaskState.STOPPED
