@@ -1,0 +1,104 @@
+"""The edge: each kind of error becomes its text on standard error and its exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tfy.cli import edge, main
+from tfy.errors import (
+    EXIT_INTERRUPTED,
+    InternalError,
+    JobFailedError,
+    SpecError,
+    StartError,
+    TfyError,
+    UnreachableError,
+)
+
+
+def raiser(error: BaseException) -> object:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (JobFailedError("it failed"), 1),
+        (InternalError("it failed"), 1),
+        (SpecError("it failed"), 2),
+        (UnreachableError("it failed", hint="try this"), 3),
+        (StartError("it failed"), 4),
+    ],
+)
+def test_an_error_of_ours(error: TfyError, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert edge.run(lambda: raiser(error), {}) == status
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "error: it failed\n" + (f"hint: {error.hint}\n" if error.hint else "")
+
+
+def test_an_error_of_many_lines_is_indented_and_never_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"job.yaml:{line}: " + "word " * 60 + "[end]" for line in (1, 2)]
+    edge.run(lambda: raiser(SpecError("\n".join(lines))), {})
+    assert capsys.readouterr().err == f"error: {lines[0]}\n       {lines[1]}\n"
+
+
+def test_an_unexpected_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert edge.run(lambda: raiser(KeyError("x")), {}) == 1
+    assert capsys.readouterr().err == (
+        "error: tfy itself failed: KeyError: 'x'\nhint: TFY_DEBUG=1 in the environment shows where\n"
+    )
+
+
+def test_with_tfy_debug_the_traceback_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert edge.run(lambda: raiser(KeyError("x")), {"TFY_DEBUG": "1"}) == 1
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last):" in shown
+    assert "in raiser" in shown
+    assert "error: tfy itself failed: KeyError: 'x'" in shown
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_an_interrupt(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    assert edge.run(lambda: raiser(error), {}) == EXIT_INTERRUPTED
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("result", "status"), [(None, 0), (0, 0), (5, 5)])
+def test_a_verb_returns_its_status(result: object, status: int) -> None:
+    assert edge.run(lambda: result, {}) == status
+
+
+def test_a_broken_connection_is_not_taken_for_a_closed_output(capfd: pytest.CaptureFixture[str]) -> None:
+    assert edge.run(lambda: raiser(edge.PipeError("a connection was closed")), {}) == 1
+    assert "a connection was closed" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["render.show_text('x')", "render.make_console().print('x')", "sys.stdout.write('x')"],
+)
+def test_a_reader_that_leaves_is_no_fault(write: str) -> None:
+    code = f"import sys\nfrom tfy.cli import edge, render\nsys.exit(edge.run(lambda: {write}, {{}}))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(writer)
+    assert (ended.returncode, ended.stderr) == (EXIT_INTERRUPTED, b"")
+
+
+@pytest.mark.parametrize("arguments", [["nosuchverb"], ["submit"], ["submit", "--nosuch"], ["--nosuch"]])
+def test_wrong_usage_is_2(arguments: list[str]) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
