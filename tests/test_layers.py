@@ -1,0 +1,151 @@
+"""Who may import whom, held as data (design: rooms), and what no module may do.
+
+Every import counts, also those inside functions and under TYPE_CHECKING.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LONGEST_FILE = 320
+
+BASE = ("errors", "units", "states", "contract", "paths", "storage")
+SPEC = ("spec", "load", "yaml_marks", "yaml_fields", "job_keys", "job_values")
+
+# Room → what its modules may import of tfy, besides their own room. A room is the first part of a
+# module's name inside tfy, or several that belong together.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "spec": ("base",),
+    "plan": ("base", "spec"),
+    "yarn": ("base", "spec", "plan"),
+    "cli": ("base", "spec", "plan", "yarn"),
+    "runtime": ("base",),
+}
+ROOM_OF = {
+    **dict.fromkeys(BASE, "base"),
+    **dict.fromkeys(SPEC, "spec"),
+    "plan": "plan",
+    "yarn": "yarn",
+    "cli": "cli",
+    "__main__": "cli",
+    "runtime": "runtime",
+}
+
+# A foreign package → the modules (or rooms) of tfy that may import it.
+ONLY_IN: dict[str, tuple[str, ...]] = {
+    "skein": ("tfy.yarn.client", "tfy.yarn.convert", "tfy.runtime.rendezvous"),
+    "pyspark": ("tfy.runtime.spark",),
+    "hdfs_native": ("tfy.storage",),
+    "hdfs": ("tfy.storage",),
+    "fsspec": ("tfy.storage",),
+    "pyarrow": ("tfy.storage",),
+    "tensorflow": ("tfy.runtime",),
+    "click": ("tfy.cli",),
+    "rich": ("tfy.cli",),
+    "yaml": ("tfy.yaml_marks",),
+}
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def modules() -> dict[str, Path]:
+    """Every module of tfy by its dotted name."""
+    found = {}
+    for path in sorted((ROOT / "tfy").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The dotted names that a file imports; `from a import b` gives `a.b`."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def inside(name: str, parent: str) -> bool:
+    return name == parent or name.startswith(f"{parent}.")
+
+
+def room(name: str) -> str | None:
+    """The room of a dotted name of tfy; None for tfy itself."""
+    parts = name.split(".")
+    return ROOM_OF[parts[1]] if len(parts) > 1 else None
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_layers_go_one_way(name: str) -> None:
+    own = room(name)
+    for target in imported(MODULES[name]):
+        if inside(target, "tfy") and own is not None:
+            assert room(target) in (None, own, *MAY_IMPORT[own]), f"{name} imports {target}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_foreign_things_have_one_door(name: str) -> None:
+    for target in imported(MODULES[name]):
+        doors = ONLY_IN.get(target.partition(".")[0])
+        assert doors is None or any(inside(name, door) for door in doors), f"{name} imports {target}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_only_render_prints(name: str) -> None:
+    if name == "tfy.cli.render":
+        return
+    for node in ast.walk(parse(MODULES[name])):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "print", f"{name}:{node.lineno}: print"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nobody_changes_the_environment(name: str) -> None:
+    changing = {"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}
+    for node in ast.walk(parse(MODULES[name])):
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            assert ast.unparse(node.value) != "os.environ", f"{name}:{node.lineno}: os.environ[...] ="
+        if isinstance(node, ast.Attribute):
+            text = ast.unparse(node)
+            assert text not in ("os.putenv", "os.unsetenv"), f"{name}:{node.lineno}: {text}"
+            assert not (ast.unparse(node.value) == "os.environ" and node.attr in changing), (
+                f"{name}:{node.lineno}: {text}"
+            )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_changes_the_path_or_holds_globals(name: str) -> None:
+    for node in ast.walk(parse(MODULES[name])):
+        assert not isinstance(node, ast.Global), f"{name}:{node.lineno}: global"
+        if isinstance(node, ast.Attribute):
+            assert ast.unparse(node) != "sys.path", f"{name}:{node.lineno}: sys.path"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*MODULES.values(), *sorted((ROOT / "tests").rglob("*.py"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_a_file_fits_in_one_sitting(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+
+
+def test_every_room_has_its_rule() -> None:
+    assert {room(name) for name in MODULES} - {None} == set(MAY_IMPORT)
+    for doors in ONLY_IN.values():
+        assert all(door in MODULES for door in doors)
