@@ -49,7 +49,7 @@ def test_a_plan_for_a_person(plan: Plan, capsys: pytest.CaptureFixture[str]) -> 
         "ps 2 1 GiB 1 GiB 2",
         "driver 1 1536 MiB 2 GiB 2",
         "spark am 1 768 MiB 1 GiB 1",
-        "total 9 21 GiB 22",
+        "total 9 20736 MiB 21 GiB 22",
     ]
 
 

@@ -78,9 +78,7 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     console.print(make_pairs(_plan_pairs(plan)))
     console.print()
     rows = list_containers(plan)
-    total = sum_containers(rows)
-    cells = [_plan_cells(row) for row in rows]
-    cells.append(("total", str(total.count), "", format_memory(total.allocated_mib), str(total.vcores)))
+    cells = [_plan_cells(row) for row in (*rows, sum_containers(rows))]
     console.print(
         make_table(("container", "count", "memory", "allocated", "vcores"), cells, right=(1, 2, 3, 4))
     )
