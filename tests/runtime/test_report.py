@@ -81,7 +81,7 @@ def test_numbers_of_every_kind(file: Path, value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan")])
-def test_a_number_that_is_not_finite_is_valid_json_and_hides_the_old_value(file: Path, value: float) -> None:
+def test_a_number_that_is_not_finite_is_kept_in_valid_json(file: Path, value: float) -> None:
     append_report(file, metrics={"loss": 0.5, "accuracy": 0.1})
     append_report(file, metrics={"loss": value})
 
@@ -92,7 +92,10 @@ def test_a_number_that_is_not_finite_is_valid_json_and_hides_the_old_value(file:
         "metrics": {"loss": str(float(value))}
     }
     progress = ReportReader(file).poll()
-    assert progress.metrics == (Metric(name="accuracy", value=0.1),)
+    assert progress.metrics == (
+        Metric(name="loss", value=str(float(value))),
+        Metric(name="accuracy", value=0.1),
+    )
     assert from_json(to_json(progress), Progress) == progress
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _NEEDED = (ENV_PLAN, ENV_TASK_TYPE, ENV_TASK_INDEX, ENV_REPORT)
+_HINT = "start it by: tfy submit JOB.yaml"
 _CONNECT_TIMEOUT_S = 2.0
 _RETRY_S = 0.2
 
@@ -128,6 +129,8 @@ class Job:
         A number is Python's, a NumPy scalar or an eager tensor without dimensions; NaN and
         infinities are accepted. Raises TypeError, which names the argument, for anything else.
         """
+        if step is None and checkpoint is None and not metrics:
+            raise TypeError("report() was given nothing to report")
         append_report(self.report_file, step=step, checkpoint=checkpoint, metrics=metrics)
 
 
@@ -141,15 +144,15 @@ def current_job(environ: Mapping[str, str] | None = None) -> Job:
     if missing:
         raise SpecError(
             f"this program is not running in a tfy job ({', '.join(missing)} not set)",
-            hint="start it by: tfy submit JOB.yaml",
+            hint=_HINT,
         )
+    if not environ[ENV_TASK_INDEX].isdecimal():
+        raise SpecError(f"{ENV_TASK_INDEX}={environ[ENV_TASK_INDEX]!r} is not a whole number from 0 on")
     plan_file = Path(environ[ENV_PLAN])
     try:
         plan = from_json(plan_file.read_bytes(), Plan)
     except OSError as error:
-        raise SpecError(
-            f"{ENV_PLAN}={plan_file}: {error.strerror}", hint="start it by: tfy submit JOB.yaml"
-        ) from error
+        raise SpecError(f"{ENV_PLAN}={plan_file}: {error.strerror}", hint=_HINT) from error
     task = Task(environ[ENV_TASK_TYPE], int(environ[ENV_TASK_INDEX]))
     return Job(plan=plan, task=task, report_file=Path(environ[ENV_REPORT]))
 

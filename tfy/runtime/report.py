@@ -114,16 +114,16 @@ class ReportReader:
         """What all complete lines so far say together.
 
         Steps and counters are the largest seen, checkpoint and each metric the newest, metrics
-        in the order in which they first appeared. A metric whose newest value is not finite is
-        left out until it is finite again: `contract.Progress` travels as JSON. A file that does
-        not exist yet has no lines. Raises InternalError for a line that `append_report` would not have written.
+        in the order in which they first appeared. A file that does not exist yet has no lines.
+
+        Raises InternalError for a line that `append_report` would not have written.
         """
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
                 data = file.read()
         except FileNotFoundError:
-            return self._progress
+            data = b""
         complete, _, _ = data.rpartition(b"\n")
         for line in complete.split(b"\n") if complete else ():
             self._progress = _fold(self._progress, self._parse(line))
@@ -141,7 +141,7 @@ def _fold(progress: Progress, line: _Line) -> Progress:
     counters = line.counters or Counters()
     metrics = {metric.name: metric for metric in progress.metrics}
     for name, value in (line.metrics or {}).items():
-        metrics[name] = Metric(name=name, value=float(value))
+        metrics[name] = Metric(name=name, value=value)
     return Progress(
         steps=max(progress.steps, line.step or 0, counters.steps),
         bytes_read=max(progress.bytes_read, counters.bytes_read),
