@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from tests.job_files import SMALLEST, make_folder
 from tfy.cli import edge, main
 from tfy.errors import (
     EXIT_INTERRUPTED,
+    EXIT_SPEC,
     InternalError,
     JobFailedError,
     SpecError,
@@ -102,3 +105,17 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "Usage: " in result.stderr
+
+
+def test_a_misspelt_key_is_refused_before_any_cluster_is_looked_for(tmp_path: Path) -> None:
+    job = make_folder(tmp_path) / "job.yaml"
+    job.write_text(SMALLEST.replace("worker: {memory", "worker: {memroy"), encoding="utf-8")
+    result = CliRunner().invoke(
+        main, ["submit", str(job)], env={"HADOOP_CONF_DIR": str(tmp_path / "nowhere")}
+    )
+    assert result.exit_code == EXIT_SPEC
+    assert result.stdout == ""
+    assert result.stderr == (
+        f'error: {job}:5: tasks.worker.memroy: unknown key; did you mean "memory"? '
+        "known keys: instances, memory, vcores\n"
+    )
