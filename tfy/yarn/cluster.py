@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -27,14 +27,21 @@ from tfy.yarn.cluster_shape import (
     node_host,
     node_memory_mib,
 )
-from tfy.yarn.cluster_start import MASTER_TERM_S, NODEMANAGER_TERM_S, Progress, Startup
+from tfy.yarn.cluster_start import (
+    LONE_NODEMANAGER_TERM_S,
+    MASTER_TERM_S,
+    NODEMANAGER_TERM_S,
+    Progress,
+    Startup,
+    refuse_survivors,
+)
 from tfy.yarn.cluster_state import UP_COMMAND, ClusterState, layout_of, load_state, save_state
 from tfy.yarn.daemons import Launcher
 from tfy.yarn.jars import fetch_jars, pyspark_jars, require_hadoop_version
 from tfy.yarn.java import read_java
 from tfy.yarn.lock import file_lock
 from tfy.yarn.ports import choose_ports
-from tfy.yarn.processes import kill_containers, stop
+from tfy.yarn.processes import ProcessId, kill_containers, stop
 
 UP_TIMEOUT_S = 120.0
 DOWN_COMMAND = "tfy cluster down"
@@ -93,6 +100,7 @@ def up(
     begins when the jars are there.
     """
     layout = layout_of(environ)
+    layout.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file_lock(layout.lock, timeout_s=timeout_s, what=UP_COMMAND):
         old = load_state(layout)
         alive = old.alive() if old else frozenset()
@@ -108,7 +116,7 @@ def up(
         launcher = Launcher(java, (*fetch_jars(java.binary, environ), *client_jars), layout, environ)
         state = old if old and alive else planned_state(old, nodes, ram_mib())
         startup = Startup(launcher, state, progress, time.monotonic() + timeout_s)
-        started = startup.run(os_user(), client_jars)
+        started = startup.run(os_user(), launcher.jars)
         return UpResult(shape=state.shape, layout=layout, started=started)
 
 
@@ -145,9 +153,12 @@ def _refuse_other_size(state: ClusterState, nodes: int | None) -> None:
 
 
 def down(
-    environ: Mapping[str, str], *, progress: Progress = no_progress, timeout_s: float = 60.0
+    environ: Mapping[str, str], *, progress: Progress = no_progress, timeout_s: float = UP_TIMEOUT_S
 ) -> tuple[str, ...]:
-    """End what `up` started, containers included; the names of the daemons ended. Data stays."""
+    """End what `up` started, containers included; the names of the daemons ended. Data stays.
+
+    `timeout_s` is how long to wait for another command; each stopping has its own limit.
+    """
     layout = layout_of(environ)
     if not layout.state.exists():
         return ()
@@ -156,24 +167,26 @@ def down(
         if state is None:
             return ()
         alive = state.alive()
+        ended = tuple(name for name in state.processes if name in alive)
         # NodeManagers first: they put their containers' logs on HDFS. The NameNode last.
-        nodes = [name for name in state.processes if name.startswith("nodemanager-")]
-        for names, term_s in (
-            (nodes, NODEMANAGER_TERM_S),
-            (["resourcemanager", "datanode"], MASTER_TERM_S),
-            (["namenode"], MASTER_TERM_S),
-        ):
-            ending = [state.processes[name] for name in names if name in alive]
-            if ending:
-                progress("stopping " + ", ".join(name for name in names if name in alive))
-            left = stop(ending, term_timeout_s=term_s)
-            if names is nodes:
-                left += kill_containers(layout.nodes)
-            if left:
-                pids = ", ".join(str(process.pid) for process in left)
-                raise UnreachableError(f"processes {pids} do not end, not even by SIGKILL")
+        nodes = [name for name in ended if name.startswith("nodemanager-")]
+        masters = [name for name in ended if name in ("resourcemanager", "datanode")]
+        namenode = [name for name in ended if name == "namenode"]
+        node_term_s = NODEMANAGER_TERM_S if "resourcemanager" in alive else LONE_NODEMANAGER_TERM_S
+        survivors = _stop(state, nodes, node_term_s, progress) + kill_containers(layout.nodes)
+        survivors += _stop(state, masters, MASTER_TERM_S, progress)
+        survivors += _stop(state, namenode, MASTER_TERM_S, progress)
+        refuse_survivors(survivors)
         save_state(layout, state.without(frozenset(state.processes)))
-        return tuple(name for name in state.processes if name in alive)
+        return ended
+
+
+def _stop(
+    state: ClusterState, names: Sequence[str], term_timeout_s: float, progress: Progress
+) -> list[ProcessId]:
+    if names:
+        progress("stopping " + ", ".join(names))
+    return stop([state.processes[name] for name in names], term_timeout_s=term_timeout_s)
 
 
 def fetch_status(environ: Mapping[str, str]) -> ClusterStatus:

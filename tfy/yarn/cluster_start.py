@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,11 +15,13 @@ from tfy.yarn.cluster_shape import Daemon, daemons_of
 from tfy.yarn.cluster_state import ClusterState, save_state
 from tfy.yarn.daemons import Launcher, check_ports, daemon_error, exit_text
 from tfy.yarn.ports import accepts
-from tfy.yarn.processes import identify, kill_containers, stop
+from tfy.yarn.processes import ProcessId, identify, kill_containers, stop
 
 # A NodeManager first ends its containers, which may take 5 s, and puts their logs on HDFS.
 NODEMANAGER_TERM_S = 30.0
 MASTER_TERM_S = 15.0
+# Without a ResourceManager it waits, and in vain, to take leave of it.
+LONE_NODEMANAGER_TERM_S = 3.0
 POLL_S = 0.25
 
 Progress = Callable[[str], None]
@@ -68,7 +70,7 @@ class Startup:
         old = [process for name, process in self.state.processes.items() if name in wanted & alive]
         if old:
             self.progress("stopping the NodeManagers of the dead ResourceManager")
-            stop(old, term_timeout_s=NODEMANAGER_TERM_S)
+            stop(old, term_timeout_s=LONE_NODEMANAGER_TERM_S)
         self.state = self.state.without(frozenset(wanted))
         for name in wanted:
             number = self.daemons[name].node
@@ -149,8 +151,13 @@ class Startup:
             number = self.daemons[name].node
             if number:
                 kill_containers(self.layout.node(number))
-        if survivors:
-            pids = ", ".join(str(process.pid) for process in survivors)
-            raise UnreachableError(f"processes {pids} do not end, not even by SIGKILL")
+        refuse_survivors(survivors)
         self.state = self.state.without(mine)
         save_state(self.layout, self.state)
+
+
+def refuse_survivors(survivors: Sequence[ProcessId]) -> None:
+    """Raise where processes outlived even SIGKILL (they hang inside the kernel, as on a lost disk)."""
+    if survivors:
+        pids = ", ".join(str(process.pid) for process in survivors)
+        raise UnreachableError(f"processes {pids} do not end, not even by SIGKILL")

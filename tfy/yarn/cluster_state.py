@@ -79,7 +79,6 @@ def load_state(layout: ClusterLayout) -> ClusterState | None:
 
 def save_state(layout: ClusterLayout, state: ClusterState) -> None:
     """Keep the state: written, then renamed."""
-    layout.root.mkdir(parents=True, exist_ok=True)
     new = layout.state.with_suffix(".new")
     new.write_bytes(msgspec.json.format(msgspec.json.encode(state)))
     new.replace(layout.state)

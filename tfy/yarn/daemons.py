@@ -17,6 +17,8 @@ from tfy.yarn.ports import is_free, port_owner
 FORMAT_TIMEOUT_S = 60.0
 # What a daemon gets of the user's environment, and containers of the NodeManager's.
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
+MAX_FAULTS = 3
+MAX_FAULT_CHARS = 300
 FAULT = re.compile(r"\b(ERROR|FATAL)\b|^Error|[\w.]+(Exception|Error): ")
 
 
@@ -40,8 +42,10 @@ class Launcher:
             "-Djava.net.preferIPv4Stack=true",
             # Hadoop reaches into java.lang, which Java 17 closed.
             *("--add-opens", "java.base/java.lang=ALL-UNNAMED"),
-            # Light: the whole cluster shares a few cores with the job. -Xshare and C1 halve the start.
-            *(f"-Xmx{daemon.heap_mib}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"),
+            # Light: the whole cluster shares a few cores with the job. The first compiler alone starts
+            # sooner; it is kept from the DataNode, which moves the data.
+            *(f"-Xmx{daemon.heap_mib}m", "-XX:+UseSerialGC"),
+            *(() if daemon.name == "datanode" else ("-XX:TieredStopAtLevel=1",)),
             *("-cp", class_path, daemon.main_class, *arguments),
         ]
 
@@ -114,12 +118,13 @@ def daemon_error(daemon: Daemon, what: str, layout: ClusterLayout) -> Unreachabl
 
 
 def last_fault(daemon: Daemon, layout: ClusterLayout) -> str | None:
-    """The last line about an error that a daemon wrote since its start."""
+    """The last different lines about errors that a daemon wrote since its start, on one line."""
     # The log goes on over starts; what a daemon prints is as old as its start.
     for path in (layout.log(daemon.name), layout.out(daemon.name)):
-        faults = [line for line in _since_start(path) if FAULT.search(line)]
+        faults = [line.strip()[:MAX_FAULT_CHARS] for line in _since_start(path) if FAULT.search(line)]
         if faults:
-            return faults[-1].strip()[:500]
+            # The cause often comes before the line that gives up.
+            return "; ".join(list(dict.fromkeys(faults))[-MAX_FAULTS:])
     return None
 
 

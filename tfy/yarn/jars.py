@@ -33,22 +33,33 @@ class Jar:
     module: str
     revision: str
     sha256: str
+    classifier: str = ""
 
     @property
     def file_name(self) -> str:
         """How the file is called, in repositories and in the cache."""
-        return f"{self.module}-{self.revision}.jar"
+        tail = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.module}-{self.revision}{tail}.jar"
 
 
 HADOOP_VERSION = "3.5.0"
-# Bouncy Castle in the version of Hadoop 3.5.0's own build; the ResourceManager's web proxy needs it.
+# In the order of the class path.
 DAEMON_JARS = (
+    # Only for HDFS's web pages, which the next jar has without their HTML. It must come first.
+    Jar(
+        "org.apache.hadoop",
+        "hadoop-hdfs",
+        HADOOP_VERSION,
+        "afcb2a1a357b531bde29197adfc9cac4ed8e1e46ee3cdb1385d0ecdd16a520b2",
+        classifier="tests",
+    ),
     Jar(
         "org.apache.hadoop",
         "hadoop-client-minicluster",
         HADOOP_VERSION,
         "06772d24529e59939915979b3edba204d367750ef7dc5120411f35221dd4818c",
     ),
+    # In the version of Hadoop 3.5.0's own build; the ResourceManager's web proxy needs it.
     Jar(
         "org.bouncycastle",
         "bcprov-jdk18on",
@@ -111,10 +122,12 @@ def fetch_jars(
         missing = [jar for jar in wanted if not is_intact(cache / jar.file_name, jar)]
         if missing:
             # In the cache folder, so that the rename at the end stays within one file system.
-            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as work:
+            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as name:
+                work = Path(name)
+                told = _run_ivy(java, environ, missing, work)
                 for jar in missing:
-                    _fetch(jar, ivy_command(java, environ, jar, Path(work)), Path(work))
-                    (Path(work) / jar.file_name).replace(cache / jar.file_name)
+                    check_fetched(jar, work / jar.file_name, told)
+                    (work / jar.file_name).replace(cache / jar.file_name)
     return paths
 
 
@@ -132,8 +145,29 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def ivy_command(java: Path, environ: Mapping[str, str], jar: Jar, work: Path) -> list[str]:
-    """The command that lets Ivy put one jar, without what it depends on, into the folder `work`."""
+def ivy_module(jars: Sequence[Jar]) -> str:
+    """Ivy's description of what to fetch: the jars alone, without what they depend on."""
+    dependencies = [
+        f'<dependency org="{jar.organisation}" name="{jar.module}" rev="{jar.revision}" transitive="false">'
+        f'<artifact name="{jar.module}" type="jar" ext="jar"'
+        + (f' m:classifier="{jar.classifier}"' if jar.classifier else "")
+        + "/></dependency>"
+        for jar in jars
+    ]
+    return "\n".join(
+        [
+            '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">',
+            '<info organisation="tfy" module="jars"/>',
+            "<dependencies>",
+            *dependencies,
+            "</dependencies>",
+            "</ivy-module>",
+        ]
+    )
+
+
+def ivy_command(java: Path, environ: Mapping[str, str], work: Path) -> list[str]:
+    """The command that lets Ivy put what `ivy.xml` in the folder `work` describes there."""
     ivy = [path for path in pyspark_jars() if path.name.startswith("ivy-")]
     if not ivy:
         raise InternalError("pyspark's jars hold no ivy-*.jar")
@@ -144,9 +178,8 @@ def ivy_command(java: Path, environ: Mapping[str, str], jar: Jar, work: Path) ->
         *("-cp", str(ivy[0]), "org.apache.ivy.Main", "-warn"),
         *(("-settings", settings) if settings else ()),
         # A cache of its own: Ivy's usual one is not safe for two processes.
-        *("-cache", str(work / "ivy"), "-notransitive", "-types", "jar"),
-        *("-dependency", jar.organisation, jar.module, jar.revision),
-        *("-retrieve", f"{work}/[artifact]-[revision].[ext]"),
+        *("-cache", str(work / "ivy"), "-ivy", str(work / "ivy.xml")),
+        *("-retrieve", f"{work}/[artifact]-[revision](-[classifier]).[ext]"),
     ]
 
 
@@ -159,14 +192,18 @@ def _proxy_flags(environ: Mapping[str, str]) -> list[str]:
     return [f"-Dhttps.proxyHost={parts.hostname}", f"-Dhttps.proxyPort={parts.port or 80}"]
 
 
-def _fetch(jar: Jar, command: Sequence[str], work: Path) -> None:
+def _run_ivy(java: Path, environ: Mapping[str, str], jars: Sequence[Jar], work: Path) -> str:
+    """Let Ivy fetch into `work`; what it said. Which jars came shows in the folder."""
+    (work / "ivy.xml").write_text(ivy_module(jars))
+    command = ivy_command(java, environ, work)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
+        names = ", ".join(jar.file_name for jar in jars)
         raise UnreachableError(
-            f"{jar.file_name} did not arrive within {FETCH_TIMEOUT_S:.0f} s", hint="is the network there?"
+            f"{names} did not arrive within {FETCH_TIMEOUT_S:.0f} s", hint="is the network there?"
         ) from error
-    check_fetched(jar, work / jar.file_name, _told(done.stdout + done.stderr))
+    return _told(done.stdout + done.stderr)
 
 
 def check_fetched(jar: Jar, path: Path, told: str) -> None:

@@ -34,9 +34,17 @@ def identify(pid: int) -> ProcessId | None:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    if fields[0] in ("Z", "X"):
+    if fields[0] in ("Z", "X") and not _has_threads(pid):
         return None
     return ProcessId(pid, int(fields[19]), boot_id())
+
+
+def _has_threads(pid: int) -> bool:
+    """Whether other threads outlive the first one: until they end, the process keeps its ports."""
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
+    except OSError:
+        return False
 
 
 def is_alive(process: ProcessId) -> bool:
