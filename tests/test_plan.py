@@ -81,7 +81,7 @@ def test_memory_is_rounded_up_as_the_scheduler_does(folder: Path) -> None:
     assert odd.allocated_mib == 2600
 
 
-@pytest.mark.parametrize(("driver", "heap_mib"), [("1 GiB", 384), ("2 GiB", 1408)])
+@pytest.mark.parametrize(("driver", "heap_mib"), [("1 GiB", 480), ("2 GiB", 1504)])
 def test_spark_shares_the_containers(folder: Path, driver: str, heap_mib: int) -> None:
     spark = plan_text(folder, SMALLEST + f"  driver: {{memory: {driver}}}\n").spark
     assert spark == SparkPlan(

@@ -40,9 +40,10 @@ EXECUTOR_HEAP_MIB = 512
 SPARK_AM_HEAP_MIB = 384
 SPARK_AM_OVERHEAD_MIB = 384
 # In the driver's container beside the heap of Spark's driver: Skein's JVM (about 256 MiB), Python (about
-# 150), and what Spark's JVM takes outside its heap.
-DRIVER_OUTSIDE_HEAP_MIB = 640
-DRIVER_LEAST_HEAP_MIB = 384
+# 150), and what Spark's JVM takes outside its heap. A heap that seldom fills is worth less than these.
+DRIVER_OUTSIDE_HEAP_MIB = 544
+# Spark refuses to start with less than 450 MiB, as the JVM counts them: without one survivor space.
+DRIVER_LEAST_HEAP_MIB = 480
 
 _TASK_ORDER: tuple[TaskType, ...] = ("chief", "worker", "ps")
 

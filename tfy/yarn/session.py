@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tfy.errors import UnreachableError
-from tfy.storage.hadoop_conf import read_properties
 from tfy.storage.hdfs import Storage
 from tfy.yarn import client
 from tfy.yarn.client import JavaSettings, Yarn
@@ -29,7 +28,6 @@ class Cluster:
     """The cluster that a command speaks to, before anything is started."""
 
     hadoop: Hadoop
-    properties: Mapping[str, str]
     default_fs: str
     storage: Storage
     user: str
@@ -38,8 +36,7 @@ class Cluster:
 def find_cluster(environ: Mapping[str, str]) -> Cluster:
     """The cluster to use. Raises `UnreachableError` with what was looked for."""
     hadoop = find_hadoop(environ)
-    properties = read_properties(hadoop.conf_dir)
-    default_fs = properties.get("fs.defaultFS", "")
+    default_fs = hadoop.default_fs.rstrip("/")
     if not default_fs.startswith(("hdfs://", "viewfs://")):
         raise UnreachableError(
             f"{hadoop.conf_dir}: fs.defaultFS is {default_fs or 'not set'}, not an hdfs:// address",
@@ -47,9 +44,8 @@ def find_cluster(environ: Mapping[str, str]) -> Cluster:
         )
     return Cluster(
         hadoop=hadoop,
-        properties=properties,
-        default_fs=default_fs.rstrip("/"),
-        storage=Storage(default_fs.rstrip("/"), properties),
+        default_fs=default_fs,
+        storage=Storage(default_fs, hadoop.properties),
         user=environ.get("HADOOP_USER_NAME") or getpass.getuser(),
     )
 
@@ -63,7 +59,7 @@ def open_yarn(
         credentials = make_credentials(datetime.now(timezone.utc), _LOOK_LIMIT_S)
     with tempfile.TemporaryDirectory(prefix="tfy-") as scratch:
         settings = JavaSettings(
-            java=java_bin(environ),
+            java=str(java_bin(environ)),
             classpath=cluster.hadoop.classpath,
             conf_dir=cluster.hadoop.conf_dir,
             environ=environ,

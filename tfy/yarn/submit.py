@@ -44,13 +44,13 @@ def read_site(cluster: Cluster) -> SiteFacts:
         user=cluster.user,
         python=sys.executable,
         minimum_allocation_mib=_read_number(
-            cluster.properties, "yarn.scheduler.minimum-allocation-mb", _MINIMUM_ALLOCATION_MIB
+            cluster.hadoop.properties, "yarn.scheduler.minimum-allocation-mb", _MINIMUM_ALLOCATION_MIB
         ),
         maximum_allocation_mib=_read_number(
-            cluster.properties, "yarn.scheduler.maximum-allocation-mb", _NO_LIMIT
+            cluster.hadoop.properties, "yarn.scheduler.maximum-allocation-mb", _NO_LIMIT
         ),
         maximum_vcores=_read_number(
-            cluster.properties, "yarn.scheduler.maximum-allocation-vcores", _NO_LIMIT
+            cluster.hadoop.properties, "yarn.scheduler.maximum-allocation-vcores", _NO_LIMIT
         ),
     )
 
