@@ -33,10 +33,10 @@ def parse_args():
 
 def connect_hdfs():
     """Make hdfs:// known to TensorFlow, with the configuration of the Hadoop that `tfy` uses."""
-    if not os.environ.get("HADOOP_CONF_DIR"):
-        conf_dir = str(find_hadoop(os.environ).conf_dir)
-        environ = {**os.environ, "HADOOP_CONF_DIR": conf_dir}
-        os.execve(sys.executable, [sys.executable, *sys.argv], environ)
+    conf_dir = str(find_hadoop(os.environ).conf_dir)
+    if os.environ.get("HADOOP_CONF_DIR") != conf_dir:
+        # The configuration is read from this process's own environment: start again with it.
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "HADOOP_CONF_DIR": conf_dir})
     filesystem.register()
 
 
