@@ -100,6 +100,10 @@ def test_two_nodes_on_two_addresses(running: LocalHadoop) -> None:
         ("127.0.0.3", "RUNNING"),
     }
     assert {daemon.state for daemon in status.daemons} == {"running"}
+
+
+def test_web_pages_are_served(running: LocalHadoop) -> None:
+    status = fetch_status(running.environ)
     for page in (status.rm_web, status.namenode_web, *(daemon.web for daemon in status.daemons)):
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(page, timeout=10) as answer:
             assert answer.status == 200
@@ -150,6 +154,15 @@ def test_data_outlive_down_and_a_killed_namenode(running: LocalHadoop) -> None:
     # Writing needs the DataNode to have found the new NameNode.
     write(running, "/tmp/kept-after", b"after")
     assert read(running, "/tmp/kept-after") == b"after"
+
+
+def test_killed_datanode_is_back_with_its_blocks(running: LocalHadoop) -> None:
+    """`up` waits for the new one, though the NameNode takes the dead one for alive."""
+    write(running, "/tmp/block", b"on disk")
+    os.kill(pid_of(running, "datanode"), signal.SIGKILL)
+    wait_until(lambda: not fetch_status(running.environ).up, limit_s=10, what="datanode seen dead")
+    assert up(running.environ).started == ("datanode",)
+    assert read(running, "/tmp/block") == b"on disk"
 
 
 def test_dead_resource_manager_takes_its_nodes_with_it(running: LocalHadoop) -> None:

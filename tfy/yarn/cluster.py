@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -27,21 +27,14 @@ from tfy.yarn.cluster_shape import (
     node_host,
     node_memory_mib,
 )
-from tfy.yarn.cluster_start import (
-    LONE_NODEMANAGER_TERM_S,
-    MASTER_TERM_S,
-    NODEMANAGER_TERM_S,
-    Progress,
-    Startup,
-    refuse_survivors,
-)
+from tfy.yarn.cluster_start import Startup
 from tfy.yarn.cluster_state import UP_COMMAND, ClusterState, layout_of, load_state, save_state
+from tfy.yarn.cluster_stop import Progress, stop_daemons
 from tfy.yarn.daemons import Launcher
 from tfy.yarn.jars import fetch_jars, pyspark_jars, require_hadoop_version
 from tfy.yarn.java import read_java
 from tfy.yarn.lock import file_lock
 from tfy.yarn.ports import choose_ports
-from tfy.yarn.processes import ProcessId, kill_containers, stop
 
 UP_TIMEOUT_S = 120.0
 DOWN_COMMAND = "tfy cluster down"
@@ -167,26 +160,8 @@ def down(
         if state is None:
             return ()
         alive = state.alive()
-        ended = tuple(name for name in state.processes if name in alive)
-        # NodeManagers first: they put their containers' logs on HDFS. The NameNode last.
-        nodes = [name for name in ended if name.startswith("nodemanager-")]
-        masters = [name for name in ended if name in ("resourcemanager", "datanode")]
-        namenode = [name for name in ended if name == "namenode"]
-        node_term_s = NODEMANAGER_TERM_S if "resourcemanager" in alive else LONE_NODEMANAGER_TERM_S
-        survivors = _stop(state, nodes, node_term_s, progress) + kill_containers(layout.nodes)
-        survivors += _stop(state, masters, MASTER_TERM_S, progress)
-        survivors += _stop(state, namenode, MASTER_TERM_S, progress)
-        refuse_survivors(survivors)
-        save_state(layout, state.without(frozenset(state.processes)))
-        return ended
-
-
-def _stop(
-    state: ClusterState, names: Sequence[str], term_timeout_s: float, progress: Progress
-) -> list[ProcessId]:
-    if names:
-        progress("stopping " + ", ".join(names))
-    return stop([state.processes[name] for name in names], term_timeout_s=term_timeout_s)
+        save_state(layout, stop_daemons(state, state.shape.daemon_names, layout, progress))
+        return tuple(name for name in state.processes if name in alive)
 
 
 def fetch_status(environ: Mapping[str, str]) -> ClusterStatus:

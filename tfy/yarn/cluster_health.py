@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfy.errors import UnreachableError
-from tfy.yarn.cluster_shape import ClusterShape, node_host
+from tfy.yarn.cluster_shape import MASTER_HOST, ClusterShape, node_host, node_name
 
 ASK_TIMEOUT_S = 5.0
 NAMENODE_BEAN = "Hadoop:service=NameNode,name=FSNamesystemState"
+DATANODE_BEAN = "Hadoop:service=DataNode,name=DataNodeInfo"
 OPERATIONAL = "Operational"
 RUNNING = "RUNNING"
 
@@ -44,12 +45,18 @@ class HdfsStatus:
 
 def fetch_hdfs(shape: ClusterShape) -> HdfsStatus | None:
     """How HDFS is; None where the NameNode does not answer."""
-    query = urllib.parse.urlencode({"qry": NAMENODE_BEAN})
-    answer = _ask(f"{shape.namenode_web}/jmx?{query}")
-    beans = answer.get("beans") if answer else None
-    if not beans or "FSState" not in beans[0]:
+    bean = _ask_bean(shape.namenode_web, NAMENODE_BEAN)
+    if "FSState" not in bean:
         return None
-    return HdfsStatus(beans[0]["FSState"], int(beans[0]["NumLiveDataNodes"]))
+    return HdfsStatus(bean["FSState"], int(bean["NumLiveDataNodes"]))
+
+
+def is_datanode_registered(shape: ClusterShape) -> bool:
+    """Whether the DataNode itself says so: for the NameNode a dead one lives on for ten minutes."""
+    bean = _ask_bean(f"http://{MASTER_HOST}:{shape.masters.datanode_web}", DATANODE_BEAN)
+    # A list, as JSON text, of what it is to each NameNode.
+    actors = json.loads(bean.get("BPServiceActorInfo") or "[]")
+    return bool(actors) and all(actor["ActorState"] == RUNNING for actor in actors)
 
 
 def fetch_nodes(shape: ClusterShape) -> tuple[NodeStatus, ...] | None:
@@ -83,7 +90,7 @@ def fetch_missing(shape: ClusterShape, since_ms: Mapping[str, int]) -> dict[str,
     hdfs = fetch_hdfs(shape)
     if hdfs is None:
         missing["namenode"] = "does not answer"
-    elif hdfs.live_datanodes < 1:
+    elif hdfs.live_datanodes < 1 or not is_datanode_registered(shape):
         missing["datanode"] = "not registered at the NameNode"
     elif hdfs.state != OPERATIONAL:
         missing["namenode"] = "in safe mode"
@@ -92,7 +99,7 @@ def fetch_missing(shape: ClusterShape, since_ms: Mapping[str, int]) -> dict[str,
         missing["resourcemanager"] = "does not answer"
     running = {node.host: node for node in nodes or () if node.state == RUNNING}
     for number in range(1, len(shape.nodes) + 1):
-        name = f"nodemanager-{number}"
+        name = node_name(number)
         node = running.get(node_host(number))
         if node is None or node.heard_ms < since_ms.get(name, 0):
             missing[name] = "not registered at the ResourceManager"
@@ -110,6 +117,12 @@ def make_folders(shape: ClusterShape, user: str) -> None:
                     pass
             except OSError as error:
                 raise UnreachableError(f"HDFS does not make {path}: {error}") from error
+
+
+def _ask_bean(web: str, name: str) -> dict[str, Any]:
+    answer = _ask(f"{web}/jmx?{urllib.parse.urlencode({'qry': name})}")
+    beans = answer.get("beans") if answer else None
+    return dict(beans[0]) if beans else {}
 
 
 def _ask(url: str) -> dict[str, Any] | None:

@@ -47,6 +47,12 @@ class ClusterShape:
     node_vcores: int = NODE_VCORES
 
     @property
+    def daemon_names(self) -> frozenset[str]:
+        """The names of all daemons."""
+        nodes = (node_name(number) for number in range(1, len(self.nodes) + 1))
+        return frozenset(("namenode", "resourcemanager", "datanode", *nodes))
+
+    @property
     def default_fs(self) -> str:
         """The URI of the cluster's HDFS."""
         return f"hdfs://{MASTER_HOST}:{self.masters.namenode_rpc}"
@@ -154,6 +160,11 @@ class Daemon:
         return f"http://{self.host}:{self.web_port}"
 
 
+def node_name(number: int) -> str:
+    """What the NodeManager `number` (from 1) is called."""
+    return f"nodemanager-{number}"
+
+
 def node_host(number: int) -> str:
     """The loopback address of the NodeManager `number` (from 1)."""
     return f"127.0.0.{number + 1}"
@@ -212,7 +223,7 @@ def daemons_of(shape: ClusterShape, layout: ClusterLayout) -> tuple[Daemon, ...]
 
 def _nodemanager(number: int, ports: NodePorts, layout: ClusterLayout) -> Daemon:
     return Daemon(
-        name=f"nodemanager-{number}",
+        name=node_name(number),
         title=f"NodeManager {number}",
         main_class="org.apache.hadoop.yarn.server.nodemanager.NodeManager",
         host=node_host(number),

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from tfy.errors import UnreachableError
 from tfy.yarn.cluster_conf import conf_files
 from tfy.yarn.cluster_health import fetch_missing, make_folders
 from tfy.yarn.cluster_shape import Daemon, daemons_of
 from tfy.yarn.cluster_state import ClusterState, save_state
+from tfy.yarn.cluster_stop import Progress, stop_daemons
 from tfy.yarn.daemons import Launcher, check_ports, daemon_error, exit_text
 from tfy.yarn.ports import accepts
-from tfy.yarn.processes import ProcessId, identify, kill_containers, stop
+from tfy.yarn.processes import identify
 
-# A NodeManager first ends its containers, which may take 5 s, and puts their logs on HDFS.
-NODEMANAGER_TERM_S = 30.0
-MASTER_TERM_S = 15.0
-# Without a ResourceManager it waits, and in vain, to take leave of it.
-LONE_NODEMANAGER_TERM_S = 3.0
 POLL_S = 0.25
-
-Progress = Callable[[str], None]
 
 
 class Startup:
@@ -67,15 +60,7 @@ class Startup:
         if "resourcemanager" in wanted:
             # A new ResourceManager knows nothing of the old one's containers: their nodes start anew too.
             wanted |= {name for name, daemon in self.daemons.items() if daemon.node}
-        old = [process for name, process in self.state.processes.items() if name in wanted & alive]
-        if old:
-            self.progress("stopping the NodeManagers of the dead ResourceManager")
-            stop(old, term_timeout_s=LONE_NODEMANAGER_TERM_S)
-        self.state = self.state.without(frozenset(wanted))
-        for name in wanted:
-            number = self.daemons[name].node
-            if number:
-                kill_containers(self.layout.node(number))
+        self.state = stop_daemons(self.state, wanted, self.layout, self.progress)
         return [daemon for name, daemon in self.daemons.items() if name in wanted]
 
     def _start_all(self, waiting: list[Daemon]) -> None:
@@ -141,23 +126,7 @@ class Startup:
 
     def _take_back(self) -> None:
         """Stop what this `up` started."""
-        self.progress("stopping what was started")
-        mine = frozenset(self.children)
-        processes = [process for name, process in self.state.processes.items() if name in mine]
-        survivors = stop(processes, term_timeout_s=MASTER_TERM_S)
+        self.state = stop_daemons(self.state, self.children.keys(), self.layout, self.progress)
+        save_state(self.layout, self.state)
         for child in self.children.values():
             child.poll()
-        for name in mine:
-            number = self.daemons[name].node
-            if number:
-                kill_containers(self.layout.node(number))
-        refuse_survivors(survivors)
-        self.state = self.state.without(mine)
-        save_state(self.layout, self.state)
-
-
-def refuse_survivors(survivors: Sequence[ProcessId]) -> None:
-    """Raise where processes outlived even SIGKILL (they hang inside the kernel, as on a lost disk)."""
-    if survivors:
-        pids = ", ".join(str(process.pid) for process in survivors)
-        raise UnreachableError(f"processes {pids} do not end, not even by SIGKILL")
