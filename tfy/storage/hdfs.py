@@ -70,6 +70,11 @@ class Storage:
         with _naming(uri):
             return int(self._client.get_file_info(_path(uri)).length)
 
+    def mode(self, uri: str) -> int:
+        """Permission bits of a file or directory. Raises `NotFoundError` where there is none."""
+        with _naming(uri):
+            return int(self._client.get_file_info(_path(uri)).permission)
+
     def glob(self, uri: str) -> tuple[str, ...]:
         """Full URIs of what matches a pattern, sorted."""
         with _naming(uri):
