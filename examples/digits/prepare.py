@@ -11,7 +11,6 @@ import os
 import sys
 
 import numpy as np
-import tensorflow as tf
 from sklearn.datasets import load_digits
 from tfy.errors import TfyError
 from tfy.runtime import filesystem
@@ -41,6 +40,8 @@ def connect_hdfs():
 
 
 def make_example(image, label):
+    import tensorflow as tf
+
     features = {
         "image": tf.train.Feature(float_list=tf.train.FloatList(value=image)),
         "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
@@ -50,6 +51,9 @@ def make_example(image, label):
 
 def write_files(folder, images, labels, count):
     """Spread the images over `count` files in `folder`, after removing those that are there."""
+    # Late, since it takes seconds to load and connect_hdfs may start this program again.
+    import tensorflow as tf
+
     tf.io.gfile.makedirs(folder)
     for old in tf.io.gfile.glob(f"{folder}/*.tfrecord"):
         tf.io.gfile.remove(old)
