@@ -57,7 +57,7 @@ def test_node_memory_is_whole_gib_between_6_and_8(ram_mib: int, nodes: int, memo
 
 def test_each_node_has_an_address_ports_and_folders_of_its_own(shape: ClusterShape, tmp_path: Path) -> None:
     layout = ClusterLayout(tmp_path)
-    for path, text in conf_files(shape, layout, "me", [Path("/jars/a.jar"), Path("/jars/b.jar")]).items():
+    for path, text in conf_files(shape, layout, "me", [Path("/jars/*"), Path("/cache/c.jar")]).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     first, second = (read_properties(layout.node(number) / "conf") for number in (1, 2))
@@ -77,7 +77,7 @@ def test_each_node_has_an_address_ports_and_folders_of_its_own(shape: ClusterSha
     )
     common = read_properties(layout.conf)
     assert common["fs.defaultFS"] == shape.default_fs
-    assert common["yarn.application.classpath"] == f"{layout.conf},/jars/*"
+    assert common["yarn.application.classpath"] == f"{layout.conf},/jars/*,/cache/c.jar"
     assert not any(name.startswith("yarn.nodemanager.address") for name in common)
 
 

@@ -31,7 +31,7 @@ from tfy.yarn.cluster_start import Startup
 from tfy.yarn.cluster_state import UP_COMMAND, ClusterState, layout_of, load_state, save_state
 from tfy.yarn.cluster_stop import Progress, stop_daemons
 from tfy.yarn.daemons import Launcher
-from tfy.yarn.jars import fetch_jars, pyspark_jars, require_hadoop_version
+from tfy.yarn.jars import CONTAINER_JARS, DAEMON_JARS, fetch_jars, pyspark_jars, require_hadoop_version
 from tfy.yarn.java import read_java
 from tfy.yarn.lock import file_lock
 from tfy.yarn.ports import choose_ports
@@ -105,11 +105,13 @@ def up(
         java = read_java(environ)
         client_jars = pyspark_jars()
         require_hadoop_version(client_jars)
+        fetched = fetch_jars(java.binary, environ, (*DAEMON_JARS, *CONTAINER_JARS))
+        daemon_jars, container_jars = fetched[: len(DAEMON_JARS)], fetched[len(DAEMON_JARS) :]
         # The daemons' jars come first: theirs and the client's are one version of the same classes.
-        launcher = Launcher(java, (*fetch_jars(java.binary, environ), *client_jars), layout, environ)
+        launcher = Launcher(java, (*daemon_jars, *client_jars), layout, environ)
         state = old if old and alive else planned_state(old, nodes, ram_mib())
         startup = Startup(launcher, state, progress, time.monotonic() + timeout_s)
-        started = startup.run(os_user(), launcher.jars)
+        started = startup.run(os_user(), (client_jars[0].parent / "*", *container_jars))
         return UpResult(shape=state.shape, layout=layout, started=started)
 
 

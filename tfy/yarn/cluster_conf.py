@@ -10,10 +10,10 @@ from tfy.yarn.cluster_shape import MASTER_HOST, ClusterLayout, ClusterShape, Nod
 
 
 def conf_files(
-    shape: ClusterShape, layout: ClusterLayout, user: str, jars: Sequence[Path]
+    shape: ClusterShape, layout: ClusterLayout, user: str, classpath: Sequence[Path]
 ) -> dict[Path, str]:
-    """The text of each configuration file; `jars` are what containers get on their class path."""
-    yarn = yarn_site(shape, layout, jars)
+    """The text of each configuration file; `classpath` is what containers get besides the configuration."""
+    yarn = yarn_site(shape, layout, classpath)
     files = {
         layout.conf / "core-site.xml": site_xml(core_site(shape, layout, user)),
         layout.conf / "hdfs-site.xml": site_xml(hdfs_site(shape, layout)),
@@ -69,7 +69,7 @@ def hdfs_site(shape: ClusterShape, layout: ClusterLayout) -> dict[str, str]:
     }
 
 
-def yarn_site(shape: ClusterShape, layout: ClusterLayout, jars: Sequence[Path]) -> dict[str, str]:
+def yarn_site(shape: ClusterShape, layout: ClusterLayout, classpath: Sequence[Path]) -> dict[str, str]:
     """yarn-site.xml. YARN's timeouts stay as they are everywhere."""
     ports = shape.masters
     scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
@@ -96,9 +96,7 @@ def yarn_site(shape: ClusterShape, layout: ClusterLayout, jars: Sequence[Path]) 
         "yarn.log-aggregation-enable": "true",
         "yarn.nodemanager.remote-app-log-dir": "/tmp/logs",
         "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,PATH,LANG,LC_ALL,TZ",
-        "yarn.application.classpath": ",".join(
-            map(str, (layout.conf, *sorted({jar.parent / "*" for jar in jars})))
-        ),
+        "yarn.application.classpath": ",".join(map(str, (layout.conf, *classpath))),
     }
 
 

@@ -37,11 +37,11 @@ class Startup:
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self.since_ms: dict[str, int] = {}
 
-    def run(self, user: str, client_jars: tuple[Path, ...]) -> tuple[str, ...]:
+    def run(self, user: str, container_classpath: tuple[Path, ...]) -> tuple[str, ...]:
         """Start and wait; the names of the daemons started. On failure they are stopped again."""
         wanted = self._make_room()
         check_ports(wanted, self.layout)
-        for path, text in conf_files(self.state.shape, self.layout, user, client_jars).items():
+        for path, text in conf_files(self.state.shape, self.layout, user, container_classpath).items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         save_state(self.layout, self.state)

@@ -80,6 +80,17 @@ DAEMON_JARS = (
     ),
 )
 
+# What a container's Java needs and pyspark has not: Skein's application master filters its web pages by
+# a class that the minicluster jar has too, but there for a servlet API that is renamed.
+CONTAINER_JARS = (
+    Jar(
+        "org.apache.hadoop",
+        "hadoop-yarn-server-web-proxy",
+        HADOOP_VERSION,
+        "3d0fbfedf518b811c8b47f6f92974a5ff35ace008522ab1a92ba34ee11274673",
+    ),
+)
+
 
 def jars_cache(environ: Mapping[str, str]) -> Path:
     """Where fetched jars are kept: under XDG_CACHE_HOME, or ~/.cache."""
