@@ -1,13 +1,14 @@
 //! A forked child and its parent's connections.
 //!
 //! The HDFS client keeps connections to DataNodes for three seconds in a table of its own, which
-//! a child inherits. The child must not use them, since the parent does, and must not drop them
-//! either while they are in the parent's epoll instance: both processes share that one, so they
-//! would be taken from the parent too, which then waits for data in vain. So a child first cuts
-//! itself off from its parent's epoll instance, and does not read before the table is out of date.
+//! a child inherits. They stay the parent's: used here they would mix up both processes' data;
+//! dropped here they would be shut down, and taken out of the epoll instance that both processes
+//! share, so that the parent waits in vain. So a child first replaces its descriptors of all of
+//! them, which the parent does not notice, and then reads only when the table is out of date.
 
 use std::fs;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -64,12 +65,45 @@ pub fn leave_parent_behind() {
         return;
     }
     READ_FROM.store(LAST_READ.load(Relaxed) + KEPT_MS, Relaxed);
-    if let Ok(null) = fs::File::open("/dev/null") {
-        for descriptor in &epoll.descriptors {
-            // Only this process' descriptor is replaced. The parent's runtime has no thread here.
+    let Ok(null) = fs::File::open("/dev/null") else {
+        return;
+    };
+    for descriptor in &epoll.descriptors {
+        let path = format!("/proc/self/fdinfo/{descriptor}");
+        let targets = targets(&fs::read_to_string(path).unwrap_or_default());
+        let connections = targets.iter().filter(|target| target.is_open_here());
+        let connections = connections.map(|target| target.descriptor);
+        for taken in connections.filter(|target| is_network_socket(*target)) {
+            unsafe { libc::dup2(null.as_raw_fd(), taken) };
+        }
+        if !targets.is_empty() {
             unsafe { libc::dup2(null.as_raw_fd(), *descriptor) };
         }
     }
+}
+
+/// Something that an epoll instance watches.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    descriptor: RawFd,
+    inode: u64,
+}
+
+impl Target {
+    /// Whether the descriptor means the same here as in the parent, which may have opened more.
+    fn is_open_here(&self) -> bool {
+        let path = format!("/proc/self/fd/{}", self.descriptor);
+        fs::metadata(path).is_ok_and(|metadata| metadata.ino() == self.inode)
+    }
+}
+
+fn is_network_socket(descriptor: RawFd) -> bool {
+    let mut domain: libc::c_int = 0;
+    let mut size = size_of::<libc::c_int>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_DOMAIN);
+    let value = (&raw mut domain).cast();
+    let told = unsafe { libc::getsockopt(descriptor, level, name, value, &mut size) } == 0;
+    told && [libc::AF_INET, libc::AF_INET6].contains(&domain)
 }
 
 /// The epoll descriptors that watch a socket which was given to `runtime`.
@@ -83,18 +117,26 @@ fn epoll_descriptors(runtime: &Runtime) -> std::io::Result<Vec<RawFd>> {
     for entry in fs::read_dir("/proc/self/fdinfo")?.flatten() {
         let name = entry.file_name().to_string_lossy().parse();
         let info = fs::read_to_string(entry.path()).unwrap_or_default();
-        if let (Ok(descriptor), true) = (name, watches(&info, watched)) {
+        if let (Ok(descriptor), true) =
+            (name, targets(&info).iter().any(|target| target.descriptor == watched))
+        {
             found.push(descriptor);
         }
     }
     Ok(found)
 }
 
-/// Whether the text of `/proc/self/fdinfo/<epoll>` names `descriptor`.
-fn watches(info: &str, descriptor: RawFd) -> bool {
-    let targets = info.lines().filter_map(|line| line.strip_prefix("tfd:"));
-    let mut numbers = targets.filter_map(|rest| rest.split_whitespace().next()?.parse().ok());
-    numbers.any(|number: RawFd| number == descriptor)
+/// What an epoll instance watches, by the text of its `/proc/self/fdinfo` entry.
+fn targets(info: &str) -> Vec<Target> {
+    let rows = info.lines().filter_map(|line| line.strip_prefix("tfd:"));
+    let target = |row: &str| {
+        let inode = row.split_whitespace().find_map(|word| word.strip_prefix("ino:"))?;
+        Some(Target {
+            descriptor: row.split_whitespace().next()?.parse().ok()?,
+            inode: u64::from_str_radix(inode, 16).ok()?,
+        })
+    };
+    rows.filter_map(target).collect()
 }
 
 #[cfg(test)]
@@ -114,9 +156,27 @@ mod tests {
 
     #[test]
     fn targets_are_read_from_fdinfo() {
-        let info = "pos:\t0\nflags:\t02\ntfd:       12 events:       19 data: 5  pos:0 ino:1\n";
-        assert!(watches(info, 12));
-        assert!(!watches(info, 1));
-        assert!(!watches("pos:\t12\n", 12));
+        let row = "tfd:       12 events:       19 data:     5  pos:0 ino:1a sdev:8";
+        let expected = Target { descriptor: 12, inode: 26 };
+        assert_eq!(targets(&format!("pos:\t0\nflags:\t02\n{row}\n")), [expected]);
+        assert_eq!(targets("pos:\t12\n"), []);
+    }
+
+    #[test]
+    fn a_descriptor_that_means_something_else_is_left_alone() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let descriptor = listener.as_raw_fd();
+        let inode = fs::metadata(format!("/proc/self/fd/{descriptor}")).unwrap().ino();
+        assert!(Target { descriptor, inode }.is_open_here());
+        assert!(!Target { descriptor, inode: inode + 1 }.is_open_here());
+    }
+
+    #[test]
+    fn only_network_sockets_are_taken_for_connections() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (local, _peer) = UnixStream::pair().unwrap();
+        assert!(is_network_socket(listener.as_raw_fd()));
+        assert!(!is_network_socket(local.as_raw_fd()));
+        assert!(!is_network_socket(fs::File::open("/dev/null").unwrap().as_raw_fd()));
     }
 }
