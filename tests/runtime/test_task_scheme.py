@@ -11,17 +11,13 @@ from tfy.runtime.filesystem import Counters, hook_path, plugin_path, read_counte
 pytestmark = pytest.mark.timeout(120)
 
 
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    import tensorflow
-
-    register()
-    register()
-    return tensorflow
-
-
 def count(name: str) -> int:
     return read_counters().counts.get(name, 0)
+
+
+def test_registering_again_changes_nothing(tf: Any) -> None:
+    register()
+    register()
 
 
 def test_the_plugin_and_the_hook_are_where_they_are_looked_for() -> None:
