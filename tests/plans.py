@@ -10,7 +10,9 @@ from tfy.plan import STAGED
 CONTAINER = ContainerPlan(memory_mib=1024, allocated_mib=1024, vcores=1)
 
 
-def make_small_plan(*, workers: int = 2, ps: int = 1, start_timeout_s: int = 60, python: str = "python3") -> Plan:
+def make_small_plan(
+    *, workers: int = 2, ps: int = 1, start_timeout_s: int = 60, python: str = "python3"
+) -> Plan:
     """One chief, `workers` workers and `ps` parameter servers, submitted by nobody."""
     return Plan(
         submission_id="0d3d1c2e-0000-4000-8000-000000000000",

@@ -1,13 +1,13 @@
 """A job's directory on HDFS, drawn once.
 
-    /user/<user>/.tfy/<submission id>/     mode 0700
-        job.yaml          as submitted
-        plan.json         the resolved request
-        application_id    YARN's id of the Skein application, once it exists
-        files/            what the containers get
-        private/          the job's own credentials
-        status.json       the report while the job runs (written, then renamed)
-        result.json       the report when it has ended
+/user/<user>/.tfy/<submission id>/     mode 0700
+    job.yaml          as submitted
+    plan.json         the resolved request
+    application_id    YARN's id of the Skein application, once it exists
+    files/            what the containers get
+    private/          the job's own credentials
+    status.json       the report while the job runs (written, then renamed)
+    result.json       the report when it has ended
 """
 
 from __future__ import annotations

@@ -92,9 +92,7 @@ class Follower:
     @property
     def application_id(self) -> str:
         """The first thing on standard output."""
-        wait_until(
-            lambda: "\n" in self.stdout or self.ended, limit_s=START_LIMIT_S, what="an application id"
-        )
+        wait_until(lambda: "\n" in self.stdout or self.ended, limit_s=START_LIMIT_S, what="an application id")
         assert self.stdout, self.stderr
         return self.stdout.splitlines()[0]
 

@@ -49,7 +49,11 @@ def digits(cluster: LocalHadoop, tmp_path_factory: pytest.TempPathFactory) -> Di
     write_expired_certificate(home / ".skein")
     environ = {**cluster.environ, "HADOOP_CONF_DIR": str(cluster.conf_dir)}
     subprocess.run(
-        [sys.executable, str(DIGITS / "prepare.py")], env=environ, check=True, timeout=180, capture_output=True
+        [sys.executable, str(DIGITS / "prepare.py")],
+        env=environ,
+        check=True,
+        timeout=180,
+        capture_output=True,
     )
     # The checkpoint of an earlier run would be restored: this one is to learn by itself.
     storage(cluster).delete(f"{cluster.uri}/models/digits")

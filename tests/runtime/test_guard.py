@@ -118,22 +118,19 @@ def test_program_dies_with_its_node(tmp_path: Path) -> None:
     assert program.stop(5.0) == -signal.SIGTERM
 
 
+FIRST = "Traceback (most recent call last):\nKeyError: 1"
+SECOND = "Traceback (most recent call last):\nValueError: 2"
+DURING = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+
+
 @pytest.mark.parametrize(
     ("log", "expected"),
     [
         ("", ""),
         ("one\ntwo\n", "one\ntwo"),
-        ("noise\nTraceback (most recent call last):\n  x\nValueError: no\n", "Traceback (most recent call last):\n  x\nValueError: no"),
-        (
-            "Traceback (most recent call last):\nKeyError: 1\n\nDuring handling of the above exception, another "
-            "exception occurred:\n\nTraceback (most recent call last):\nValueError: 2\n",
-            "Traceback (most recent call last):\nKeyError: 1\n\nDuring handling of the above exception, another "
-            "exception occurred:\n\nTraceback (most recent call last):\nValueError: 2",
-        ),
-        (
-            "Traceback (most recent call last):\nKeyError: 1\nretrying\nTraceback (most recent call last):\nKeyError: 2\n",
-            "Traceback (most recent call last):\nKeyError: 2",
-        ),
+        (f"noise\n{FIRST}\n", FIRST),
+        (f"{FIRST}{DURING}{SECOND}\n", f"{FIRST}{DURING}{SECOND}"),
+        (f"{FIRST}\nretrying\n{SECOND}\n", SECOND),
     ],
 )
 def test_last_words(tmp_path: Path, log: str, expected: str) -> None:

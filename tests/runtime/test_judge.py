@@ -27,7 +27,14 @@ def running(**states: TaskState) -> tuple[TaskRecord, ...]:
 
 
 def seen(tasks: tuple[TaskRecord, ...], **more: object) -> Seen:
-    values: dict[str, object] = {"now": 10.0, "began": 0.0, "tasks": tasks, "executors": 4, **more}
+    values: dict[str, object] = {
+        "now": 10.0,
+        "began": 0.0,
+        "tasks": tasks,
+        "granted": 4,
+        "executors": 4,
+        **more,
+    }
     return Seen(**values)  # type: ignore[arg-type]
 
 
@@ -55,15 +62,17 @@ def test_a_servers_failure_goes_before_the_chiefs() -> None:
 
 
 def test_missing_workers_are_named_at_the_start_limit() -> None:
+    states = dict.fromkeys(("worker:0", "worker:1", "worker:2"), TaskState.ALLOCATED)
+    states["worker:3"] = TaskState.REQUESTED
     waiting = tuple(
-        TaskRecord(task=name, state=TaskState.REQUESTED if "worker" in name else TaskState.WAITING)
-        for name in PLAN.task_names()
+        TaskRecord(task=name, state=states.get(name, TaskState.WAITING)) for name in PLAN.task_names()
     )
-    verdict = judge(PLAN, seen(waiting, now=61.0, executors=3))
+    verdict = judge(PLAN, seen(waiting, now=61.0, granted=3, executors=2))
     assert verdict is not None and verdict.cause is not None
     assert verdict.could_not_start
     assert "worker:3 not allocated: YARN granted 3 of 4 containers of 1024 MiB and 1 vcores" in verdict.cause
-    assert "chief:0 not asked for yet" in verdict.cause
+    assert "chief:0, ps:0 not asked for yet" in verdict.cause
+    assert "worker:0, worker:1, worker:2 allocated, but not registered" in verdict.cause
     assert "1 min" in verdict.cause
 
 

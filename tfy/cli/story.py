@@ -27,10 +27,11 @@ def describe_phase(view: JobView | None) -> str:
     """Where the job stands, in a few words."""
     if view is None:
         return ""
-    if view.state is JobState.SUBMITTED:
+    state: JobState = view.state
+    if state is JobState.SUBMITTED:
         return f"waiting for YARN to start the application in queue {view.application.queue}"
-    if view.state.final:
-        return view.state.value
+    if state.final:
+        return str(state.value)
     if view.report is None:
         return "starting the driver"
     return view.report.phase
@@ -80,11 +81,11 @@ def tell_figures(report: JobReport) -> list[tuple[str, str]]:
     rows += [
         (
             record.task,
-            f"on {record.host}: read {record.progress.bytes_read:,} bytes in {record.progress.reads:,} reads, "
-            f"ran {record.progress.steps:,} steps",
+            f"on {record.host}: read {record.progress.bytes_read:,} bytes "
+            f"in {record.progress.reads:,} reads, ran {record.progress.steps:,} steps",
         )
         for record in report.tasks
-        if record.task.startswith("worker:")
+        if record.task.startswith("worker:") and record.host
     ]
     return rows
 

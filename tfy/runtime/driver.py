@@ -54,6 +54,10 @@ class Executors(Protocol):
         """YARN's id of the Spark application, once there is one."""
 
     @property
+    def granted(self) -> int:
+        """How many executors' containers YARN has granted."""
+
+    @property
     def executors(self) -> int:
         """How many executors have registered."""
 
@@ -124,6 +128,7 @@ class Driver:
             now=now,
             began=self._began,
             tasks=tasks,
+            granted=self._spark.granted,
             executors=self._spark.executors,
             spark_failure=failure,
             first_failure=self._first_failure,
@@ -160,7 +165,7 @@ class Driver:
         for task in self._plan.tasks:
             if task.hosted == "executor":
                 for index in range(task.instances):
-                    state = TaskState.ALLOCATED if index < self._spark.executors else TaskState.REQUESTED
+                    state = TaskState.ALLOCATED if index < self._spark.granted else TaskState.REQUESTED
                     name = contract.task_name(task.type, index)
                     hosts[name] = TaskRecord(task=name, state=state)
         return hosts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tfy.contract import Plan, TaskRecord
+from tfy.contract import Plan, TaskPlan, TaskRecord
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
 
@@ -22,13 +22,15 @@ SETTLE_S = 3.0
 class Seen:
     """What the driver has seen of one job at one moment. Times are of a monotonic clock.
 
-    `executors` is the number of Spark executors that registered, `spark_failure` why the Spark side
-    ended where it did, `first_failure` when anything was first seen to have failed.
+    `granted` and `executors` are how many executors' containers YARN granted, and how many of them
+    registered with Spark; `spark_failure` is why the Spark side ended, where it did; `first_failure`
+    is when anything was first seen to have failed.
     """
 
     now: float
     began: float
     tasks: tuple[TaskRecord, ...]
+    granted: int
     executors: int
     spark_failure: str | None = None
     first_failure: float | None = None
@@ -134,31 +136,34 @@ def _describe_failure(record: TaskRecord) -> str:
 
 
 def describe_missing(plan: Plan, seen: Seen) -> str:
-    """Who is missing when timeouts.start is over, and for each whether it got a container."""
-    workers = [task for task in plan.tasks if task.hosted == "executor"]
-    granted = seen.executors
-    parts = []
-    for task in workers:
-        container = task.container
-        if granted < task.instances:
-            missing = ", ".join(f"{task.type}:{index}" for index in range(granted, task.instances))
-            parts.append(
-                f"{missing} not allocated: YARN granted {granted} of {task.instances} containers of "
-                f"{container.allocated_mib} MiB and {container.vcores} vcores"
-            )
-    explained = {task.type for task in workers if granted < task.instances}
-    for record in seen.tasks:
-        task_type = record.task.partition(":")[0]
-        if is_registered(record) or task_type in explained:
-            continue
-        parts.append(f"{record.task} {_MISSING[record.state]}")
+    """Who is missing when timeouts.start is over, those that YARN has no room for first."""
+    missing = [record for record in seen.tasks if not is_registered(record)]
+    parts = [text for task in plan.tasks for text in _describe_refused(task, missing)]
+    for state, words in _MISSING.items():
+        names = [record.task for record in missing if record.state is state]
+        if names:
+            parts.append(f"{', '.join(names)} {words}")
     limit = format_duration(plan.start_timeout_s)
     return f"not all tasks started within timeouts.start ({limit}): {'; '.join(parts)}"
 
 
+def _describe_refused(task: TaskPlan, missing: list[TaskRecord]) -> list[str]:
+    refused = [
+        record.task
+        for record in missing
+        if record.state is TaskState.REQUESTED and record.task.partition(":")[0] == task.type
+    ]
+    if not refused:
+        return []
+    container = task.container
+    return [
+        f"{', '.join(refused)} not allocated: YARN granted {task.instances - len(refused)} of "
+        f"{task.instances} containers of {container.allocated_mib} MiB and {container.vcores} vcores"
+    ]
+
+
 _MISSING = {
-    TaskState.WAITING: "not asked for yet (waiting for the others)",
-    TaskState.REQUESTED: "not allocated",
-    TaskState.ALLOCATED: "allocated, but its node has not registered",
+    TaskState.ALLOCATED: "allocated, but not registered",
     TaskState.LOST: "lost",
+    TaskState.WAITING: "not asked for yet (waiting for the others)",
 }

@@ -10,13 +10,14 @@ import os
 import re
 import subprocess
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
@@ -48,7 +49,6 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
     workers = plan.task("worker")
     job_dir = JobDir(plan.job_dir)
     cores = str(workers.container.vcores)
-    start_limit = f"{plan.start_timeout_s}s"
     files = [
         *(f"{job_dir.file(staged.name)}#{staged.local_name}" for staged in plan.staged if not staged.archive),
         f"{job_dir.secret(contract.SECRET_CERTIFICATE)}#{contract.LOCAL_CERTIFICATE}",
@@ -84,10 +84,10 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
         "spark.executor.memoryOverhead": f"{plan.spark.executor_overhead_mib}m",
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
         "spark.dynamicAllocation.enabled": "false",
-        # A gang: nothing runs before every executor is there, and for as long as we say. By
-        # default Spark gives up at 0.8 of them or after 30 s.
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": start_limit,
+        # A gang: SparkHost begins the stage when every executor has registered, and for as long as
+        # timeouts.start allows. Were this 1.0, the context itself would not be there before, and no
+        # one could say who is missing; the default begins at 0.8 of them, or after 30 s.
+        "spark.scheduler.minRegisteredResourcesRatio": "0.0",
         "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
         # Restarting tasks is the driver's to decide, never Spark's.
         "spark.task.maxFailures": "1",
@@ -118,6 +118,7 @@ class SparkHost:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spark")
         self._context: SparkContext | None = None
         self._stopping = threading.Event()
+        self._granted = 0
         self._executors = 0
         self._work: Future[None] | None = None
 
@@ -130,6 +131,11 @@ class SparkHost:
         """YARN's id of the Spark application, once there is one."""
         context = self._context
         return None if context is None else str(context.applicationId)
+
+    @property
+    def granted(self) -> int:
+        """How many executors' containers YARN has granted."""
+        return self._granted
 
     @property
     def executors(self) -> int:
@@ -160,18 +166,41 @@ class SparkHost:
         context = SparkContext(conf=conf)
         self._context = context
         workers = self._plan.task("worker")
-        status = context._jsc.sc().statusTracker()
-        while not self._stopping.is_set():
-            # Spark's list of executors holds the driver as well.
-            self._executors = max(0, len(status.getExecutorInfos()) - 1)
-            if self._executors >= workers.instances:
-                break
-            time.sleep(_POLL_S)
+        self._wait_for_executors(context, workers.instances)
         if self._stopping.is_set():
             return
         host = HostSettings(python=self._plan.python, task_type=workers.type)
         indexes = context.parallelize(range(workers.instances), workers.instances)
         indexes.barrier().mapPartitions(partial(host_node, host)).collect()
+
+    def _wait_for_executors(self, context: SparkContext, wanted: int) -> None:
+        """The driver sets the limit: it stops this where executors are missing for too long."""
+        status = context._jsc.sc().statusTracker()
+        with _yarn_client(context) as yarn:
+            application = _application_id(context)
+            while self._executors < wanted and not self._stopping.wait(_POLL_S):
+                usage = yarn.getApplicationReport(application).getApplicationResourceUsageReport()
+                # One container is the application master's; Spark's list holds the driver as well.
+                self._granted = max(0, usage.getNumUsedContainers() - 1)
+                self._executors = max(0, len(status.getExecutorInfos()) - 1)
+
+
+@contextmanager
+def _yarn_client(context: SparkContext) -> Iterator[Any]:
+    """YARN's own Java client inside Spark's driver process, with its credentials."""
+    yarn = context._jvm.org.apache.hadoop.yarn
+    client = yarn.client.api.YarnClient.createYarnClient()
+    client.init(yarn.conf.YarnConfiguration(context._jsc.hadoopConfiguration()))
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
+
+
+def _application_id(context: SparkContext) -> Any:
+    records = context._jvm.org.apache.hadoop.yarn.api.records
+    return records.ApplicationId.fromString(context.applicationId)
 
 
 def host_node(settings: HostSettings, indexes: Iterable[int]) -> Iterator[int]:
