@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
@@ -11,7 +12,8 @@ use hdfs_native::file::FileReader;
 use hdfs_native::HdfsError;
 use tokio::sync::mpsc;
 
-use crate::process::{Process, Target};
+use crate::per_process::lock;
+use crate::process::Target;
 use crate::scheme::ReadFile;
 use crate::status::{Code, Error, Outcome};
 use crate::{counters, fork};
@@ -19,6 +21,10 @@ use crate::{counters, fork};
 /// Packets (64 KiB) cross threads in batches of up to this size: one wake-up for each. Batches
 /// grow from one packet, so that the first bytes are not held back.
 const BATCH_BYTES: usize = 1 << 20;
+
+/// When what failed is tried again, much as Hadoop's own client does; not after `RETRY_WITHIN`.
+const RETRY_AFTER: [Duration; 3] = [Duration::ZERO, Duration::from_secs(3), Duration::from_secs(6)];
+const RETRY_WITHIN: Duration = Duration::from_secs(30);
 
 type Batch = Result<VecDeque<Bytes>, HdfsError>;
 
@@ -39,8 +45,8 @@ struct Order {
 pub struct HdfsReader {
     name: String,
     pid: u32,
-    process: &'static Process,
-    file: FileReader,
+    target: Target,
+    file: Mutex<Arc<FileReader>>,
     length: u64,
     order: Mutex<Order>,
 }
@@ -49,41 +55,73 @@ impl HdfsReader {
     pub fn open(path: &str) -> Outcome<Self> {
         let target = Target::of(path)?;
         let file = target.wait(target.client.read(&target.uri.path))?;
-        let order = Mutex::new(Order { stream: None, next: 0 });
         let length = file.file_length() as u64;
         let (name, pid) = (path.to_string(), std::process::id());
-        Ok(Self { name, pid, process: target.process, file, length, order })
+        let order = Mutex::new(Order { stream: None, next: 0 });
+        Ok(Self { name, pid, target, file: Mutex::new(Arc::new(file)), length, order })
     }
 
     /// Reads without counting: `buffer` lies within the file.
+    ///
+    /// What failed is tried again with the file opened anew. One that is open knows where its
+    /// blocks were at the start, never asks a DataNode again that failed once, and its tokens end
+    /// after hours; a DataNode also drops a stream that was left alone for minutes.
     fn fill(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
         fork::wait_for_parents_connections();
+        let start = Instant::now();
+        let mut outcome = self.fill_once(offset, buffer);
+        for pause in RETRY_AFTER {
+            if outcome.is_ok() || start.elapsed() > RETRY_WITHIN {
+                break;
+            }
+            std::thread::sleep(pause);
+            self.reopen()?;
+            outcome = self.fill_once(offset, buffer);
+        }
+        outcome
+    }
+
+    fn reopen(&self) -> Outcome<()> {
+        let file = self.target.wait(self.target.client.read(&self.target.uri.path))?;
+        let length = file.file_length() as u64;
+        if length < self.length {
+            let what = format!("had {} bytes when it was opened, and {length} now", self.length);
+            return Err(Error::new(Code::DataLoss, &self.name, what));
+        }
+        *lock(&self.file) = Arc::new(file);
+        Ok(())
+    }
+
+    fn file(&self) -> Arc<FileReader> {
+        Arc::clone(&lock(&self.file))
+    }
+
+    fn read_ahead_bytes(&self) -> usize {
+        self.target.process.settings.read_ahead_bytes
+    }
+
+    fn fill_once(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
         // Two threads in one file do not go through it in order: no waiting for one another.
         if let Ok(mut order) = self.order.try_lock() {
-            if self.process.settings.read_ahead_bytes > 0 && order.next == offset {
-                order.next += buffer.len() as u64;
-                return self.fill_in_order(&mut order.stream, offset, buffer);
+            let in_order = order.next == offset && self.read_ahead_bytes() > 0;
+            let stream = order.stream.take().filter(|stream| stream.position == offset);
+            if in_order {
+                let mut stream = stream.unwrap_or_else(|| self.start(offset));
+                self.fill_from(&mut stream, buffer)?;
+                order.stream = Some(stream);
             }
-            order.stream = None;
             order.next = offset + buffer.len() as u64;
+            if in_order {
+                return Ok(());
+            }
         }
-        let range = self.file.read_range_buf(buffer, offset as usize);
-        let outcome = self.process.block_on(range);
+        let file = self.file();
+        let outcome = self.target.process.block_on(file.read_range_buf(buffer, offset as usize));
         fork::note_read();
         outcome.map_err(|error| Error::from_hdfs(&self.name, error))
     }
 
-    /// A stream that broke is started again once where it stopped: a DataNode drops one that
-    /// was left alone for minutes.
-    fn fill_in_order(
-        &self,
-        slot: &mut Option<Stream>,
-        offset: u64,
-        buffer: &mut [u8],
-    ) -> Outcome<()> {
-        let old = slot.take().filter(|stream| stream.position == offset);
-        let mut fresh = old.is_none();
-        let mut stream = old.unwrap_or_else(|| self.start(offset));
+    fn fill_from(&self, stream: &mut Stream, buffer: &mut [u8]) -> Outcome<()> {
         let mut done = 0;
         while done < buffer.len() {
             let taken = stream.take(&mut buffer[done..]);
@@ -93,10 +131,6 @@ impl HdfsReader {
             }
             match stream.batches.blocking_recv() {
                 Some(Ok(packets)) => stream.packets = packets,
-                _ if !fresh => {
-                    fresh = true;
-                    stream = self.start(stream.position);
-                }
                 Some(Err(error)) => return Err(Error::from_hdfs(&self.name, error)),
                 None => {
                     let what = format!("the data ends at offset {}", stream.position);
@@ -104,16 +138,15 @@ impl HdfsReader {
                 }
             }
         }
-        *slot = Some(stream);
         Ok(())
     }
 
     fn start(&self, position: u64) -> Stream {
         let rest = (self.length - position) as usize;
-        let source = self.file.read_range_stream(position as usize, rest);
-        let ahead = self.process.settings.read_ahead_bytes;
+        let source = self.file().read_range_stream(position as usize, rest);
+        let ahead = self.read_ahead_bytes();
         let (sender, batches) = mpsc::channel(ahead.div_ceil(BATCH_BYTES).max(1));
-        self.process.spawn(pump(source, sender, BATCH_BYTES.min(ahead)));
+        self.target.process.spawn(pump(source, sender, BATCH_BYTES.min(ahead)));
         Stream { position, packets: VecDeque::new(), batches }
     }
 }
