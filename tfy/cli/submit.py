@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tfy.cli.options import json_option
+from tfy.errors import EXIT_OK
 from tfy.load import load
 
 
@@ -22,7 +23,7 @@ from tfy.load import load
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan; send nothing.")
 @json_option
-def submit(job_yaml: Path, follow: bool | None, dry_run: bool, as_json: bool) -> None:
+def submit(job_yaml: Path, follow: bool | None, dry_run: bool, as_json: bool) -> int:
     """Submit the training job that JOB.yaml describes.
 
     The application id is printed on standard output as soon as YARN gave it. The exit status
@@ -43,7 +44,7 @@ def submit(job_yaml: Path, follow: bool | None, dry_run: bool, as_json: bool) ->
     plan = plan_job(spec, cluster)
     if dry_run:
         render.show_plan(plan, as_json=as_json)
-        return
+        return EXIT_OK
     credentials = make_credentials(datetime.now(timezone.utc), plan.total_timeout_s)
     sources = Sources(spec=spec, conf_dir=cluster.hadoop.conf_dir, credentials=credentials)
     with open_yarn(cluster, os.environ, credentials) as yarn:
@@ -51,7 +52,6 @@ def submit(job_yaml: Path, follow: bool | None, dry_run: bool, as_json: bool) ->
         render.show_submission(submission, as_json=as_json)
         if not (sys.stdout.isatty() if follow is None else follow):
             render.narrate(f"follow it with `tfy status {submission.application_id}`")
-            return
+            return EXIT_OK
         jobs = Jobs(yarn, cluster.storage, cluster.default_fs)
-        status = watch_job(jobs, submission.application_id, as_json=as_json)
-    sys.exit(status)
+        return watch_job(jobs, submission.application_id, as_json=as_json)

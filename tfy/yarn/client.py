@@ -89,9 +89,14 @@ class _BoundedClient(skein.Client):  # type: ignore[misc]
 class Yarn:
     """The applications of one cluster."""
 
-    def __init__(self, client: skein.Client, log: Path) -> None:
+    def __init__(self, client: skein.Client, settings: JavaSettings) -> None:
         self._client = client
-        self._log = log
+        self._settings = settings
+
+    def list_queues(self) -> tuple[str, ...]:
+        """The names of the scheduler's queues."""
+        with self._translating("list its queues"):
+            return tuple(str(queue.name) for queue in self._client.get_all_queues())
 
     def submit(self, spec: skein.ApplicationSpec) -> str:
         """Submits; YARN's application id."""
@@ -100,11 +105,14 @@ class Yarn:
 
     def report(self, application_id: str) -> Application | None:
         """The application, or None where YARN does not know it (any more)."""
-        try:
-            with self._translating(f"ask for {application_id}"):
+        with self._translating(f"report on {application_id}"):
+            try:
                 return _parse_report(self._client.application_report(application_id))
-        except KeyError:
-            return None
+            except ValueError as error:
+                # Skein's `Unknown ApplicationId` and `Invalid ApplicationId`.
+                if "ApplicationId" in str(error):
+                    return None
+                raise
 
     def list_applications(self, *, name: str | None = None) -> tuple[Application, ...]:
         """Skein applications that YARN remembers, oldest first."""
@@ -122,13 +130,15 @@ class Yarn:
     def _translating(self, what: str) -> Iterator[None]:
         try:
             yield
-        except KeyError:
-            raise
+        except (skein.exceptions.TimeoutError, skein.exceptions.ConnectionError) as error:
+            said = _last_line(self._settings.log)
+            raise UnreachableError(
+                f"YARN does not answer; it was to {what}" + (f" ({said})" if said else ""),
+                hint=f"is the ResourceManager up that {self._settings.conf_dir} names?",
+            ) from error
         except (skein.exceptions.SkeinError, ValueError) as error:
             reason = str(error).strip() or type(error).__name__
-            raise UnreachableError(
-                f"YARN refused to {what}: {reason}", hint=f"Skein's log: {self._log}"
-            ) from error
+            raise UnreachableError(f"YARN refuses to {what}: {reason}") from error
 
 
 @contextmanager
@@ -138,7 +148,7 @@ def connect(settings: JavaSettings, credentials: Credentials) -> Iterator[Yarn]:
     try:
         client = _BoundedClient(address, credentials)
         try:
-            yield Yarn(client, settings.log)
+            yield Yarn(client, settings)
         finally:
             client.close()
     finally:
@@ -198,8 +208,8 @@ def _wait_for_port(callback: socket.socket, process: subprocess.Popen[bytes], lo
                 return int(struct.unpack("!i", data)[0])
             break
     raise UnreachableError(
-        f"Skein's Java process did not start: {_last_line(log)}",
-        hint=f"its log: {log}; it needs Java 11 or newer and Hadoop's jars on its class path",
+        f"Skein's Java process did not start: {_last_line(log) or 'it said nothing'}",
+        hint="it needs Java 17 and Hadoop's jars on its class path",
     )
 
 
@@ -215,9 +225,10 @@ def _stop_java(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(log: Path) -> str:
+    """The last line of the log that tells of an error, else the last line, else nothing."""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if "Exception" in line or "Error" in line]
-    return (telling or lines or ["it said nothing"])[-1]
+    return (telling or lines or [""])[-1]
 
 
 def _parse_report(report: skein.model.ApplicationReport) -> Application:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfy.contract import Plan
-from tfy.errors import TfyError
+from tfy.errors import SpecError, TfyError
 from tfy.paths import JobDir
 from tfy.plan import SiteFacts, make_plan
 from tfy.spec import JobSpec
@@ -63,6 +63,7 @@ def submit_job(
     Where YARN does not take the application, the directory is removed again.
     """
     job_dir = JobDir(plan.job_dir)
+    check_queue(plan.queue, yarn.list_queues())
     try:
         stage_job(cluster.storage, plan, sources, narrate)
         narrate("submitting")
@@ -73,6 +74,13 @@ def submit_job(
         raise
     cluster.storage.write(job_dir.application_id, application_id.encode())
     return Submission(application_id=application_id, submission_id=plan.submission_id, job_dir=plan.job_dir)
+
+
+def check_queue(queue: str, queues: tuple[str, ...]) -> None:
+    """Refuses a queue that the scheduler does not have, before anything is staged for it."""
+    names = {queue, queue.rpartition(".")[2], f"root.{queue}"}
+    if queues and not names & set(queues):
+        raise SpecError(f"queue: {queue} is no queue of this cluster; its queues: {', '.join(queues)}")
 
 
 def _read_number(properties: Mapping[str, str], name: str, default: int) -> int:
