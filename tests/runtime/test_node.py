@@ -37,6 +37,7 @@ def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
                 log_dir=tmp_path / "logs",
                 application_id="application_1_1",
                 appmaster="127.0.0.2:1",
+                hadoop_user="me",
             ),
             task=TaskIdentity(type="chief", index=0),
             environ={"PATH": "/usr/bin:/bin", "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},

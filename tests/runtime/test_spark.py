@@ -17,6 +17,7 @@ CONTAINER = ContainerIdentity(
     log_dir=Path("/logs"),
     application_id="application_1_1",
     appmaster="127.0.0.2:4000",
+    hadoop_user="me",
 )
 
 
@@ -35,6 +36,7 @@ def test_the_findings_are_in_the_settings() -> None:
         "spark.yarn.queue": "default",
         "spark.yarn.stagingDir": f"{plan.job_dir}/spark",
         "spark.driver.host": "127.0.0.2",
+        "spark.executorEnv.HADOOP_USER_NAME": "me",
     }
     assert {name: settings[name] for name in expected} == expected
     assert int(settings["spark.executor.maxNumFailures"]) > 100

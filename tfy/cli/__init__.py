@@ -17,7 +17,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
     {
         "submit": "Submit the training job that JOB.yaml describes.",
         "status": "Show a job by its application id, or the newest one of a name.",
-        "kill": "Kill a job by its application id, or the newest one of a name.",
+        "kill": "Kill a job by its application id, or the newest one of a name that still runs.",
         "cluster": "A real Hadoop on this machine: HDFS and YARN, for trying out and for tests.",
     }
 )

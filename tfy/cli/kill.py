@@ -10,12 +10,12 @@ import click
 @click.command()
 @click.argument("job", metavar="APP|NAME")
 def kill(job: str) -> None:
-    """Kill a job by its application id, or the newest one of a name."""
+    """Kill a job by its application id, or the newest one of a name that still runs."""
     from tfy.cli import render
     from tfy.yarn.session import open_jobs
 
     with open_jobs(os.environ) as jobs:
-        application = jobs.find(job)
+        application = jobs.find_running(job)
         if application.state.final:
             render.narrate(f"{application.id} has ended already: {application.final_status}")
             return

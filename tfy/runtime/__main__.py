@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tfy import contract
 from tfy.contract import JobReport, Plan
-from tfy.errors import TfyError
+from tfy.errors import TfyError, UnreachableError
 from tfy.paths import JobDir
 from tfy.runtime import identity, proctree
 from tfy.runtime.guard import start_guard
@@ -119,7 +119,11 @@ def _drive(plan: Plan, container: identity.ContainerIdentity, application: Skein
     spark = SparkHost(plan, make_spark_settings(plan, container))
     report = Driver(plan, container.application_id, application, spark, publisher.offer).run()
     publisher.close()
-    storage.publish(job_dir.result, contract.to_json(report))
+    try:
+        storage.publish(job_dir.result, contract.to_json(report))
+    except UnreachableError as error:
+        # The job's end does not hang on its history: YARN is told all the same.
+        _LOG.error("the job's result could not be written: %s", error)
     return report
 
 

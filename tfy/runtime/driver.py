@@ -114,7 +114,10 @@ class Driver:
 
     def _step(self) -> Verdict | None:
         seen = self._look()
-        self._advance(seen)
+        try:
+            self._advance(seen)
+        except RendezvousLostError as error:
+            _LOG.warning("to be tried again: %s", error)
         self._tell(tasks=seen.tasks, phase=self._phase(seen), spark=self._spark.application_id)
         return judge(self._plan, seen)
 
@@ -173,7 +176,7 @@ class Driver:
     def _advance(self, seen: Seen) -> None:
         """Takes the next step of the start, once all is there for it."""
         executors = sum(task.instances for task in self._plan.tasks if task.hosted == "executor")
-        if not self._asked and seen.executors >= executors:
+        if seen.executors >= executors:
             self._ask_for_services()
         if not self._cluster_told and all_registered(seen.tasks):
             spec = cluster_spec.make_cluster_spec(seen.tasks)
@@ -186,9 +189,12 @@ class Driver:
             if task.hosted != "service":
                 continue
             for index in range(task.instances):
+                name = contract.task_name(task.type, index)
+                if name in self._asked.values():
+                    continue
                 env = {contract.ENV_TASK_TYPE: task.type, contract.ENV_TASK_INDEX: str(index)}
                 instance = self._application.request_container(task.type, env)
-                self._asked[(task.type, instance)] = contract.task_name(task.type, index)
+                self._asked[(task.type, instance)] = name
 
     def _phase(self, seen: Seen) -> str:
         if self._cluster_told:
@@ -202,8 +208,7 @@ class Driver:
     def _finish(self, verdict: Verdict) -> JobReport:
         self._tell(state=JobState.STOPPING, phase="stopping")
         reason = "the job has succeeded" if verdict.cause is None else "the job has failed"
-        self._application.put(contract.KEY_STOP, contract.to_json(StopOrder(reason=reason)))
-        tasks = self._wait_for_tasks()
+        tasks = self._wait_for_tasks(StopOrder(reason=reason))
         self._spark.stop(_STOP_LIMIT_S)
         return replace(
             self._report,
@@ -216,17 +221,24 @@ class Driver:
             ended=time.time(),
         )
 
-    def _wait_for_tasks(self) -> tuple[TaskRecord, ...]:
-        """Gives every node time to end its program and to tell its last figures."""
+    def _wait_for_tasks(self, order: StopOrder) -> tuple[TaskRecord, ...]:
+        """Stops every node; gives each time to end its program and to tell its last figures."""
         limit = time.monotonic() + _STOP_LIMIT_S
-        tasks = self._read_tasks()
-        while time.monotonic() < limit and any(
-            is_registered(record) and not record.state.final for record in tasks
-        ):
+        tasks = self._report.tasks
+        told = False
+        while time.monotonic() < limit:
+            try:
+                if not told:
+                    self._application.put(contract.KEY_STOP, contract.to_json(order))
+                    told = True
+                tasks = self._read_tasks()
+            except RendezvousLostError as error:
+                _LOG.warning("the nodes cannot be stopped yet: %s", error)
+            if all(record.state.final for record in tasks if is_registered(record)):
+                break
             if self._spark.failure() is not None and _only_executors_left(self._plan, tasks):
                 break  # their nodes went with the Spark stage, no one is left to speak
             time.sleep(_POLL_S)
-            tasks = self._read_tasks()
         return tasks
 
     def _tell(

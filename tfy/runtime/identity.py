@@ -9,6 +9,8 @@ from pathlib import Path
 from tfy.contract import ENV_TASK_INDEX, ENV_TASK_TYPE, LOCAL_PLAN, Plan, from_json, task_name
 from tfy.errors import InternalError
 
+ENV_HADOOP_USER = "HADOOP_USER_NAME"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerIdentity:
@@ -20,6 +22,8 @@ class ContainerIdentity:
     log_dir: Path
     application_id: str
     appmaster: str
+    hadoop_user: str | None
+    """Whose job this is where Hadoop trusts names (simple authentication); else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,7 @@ def read_container(environ: Mapping[str, str]) -> ContainerIdentity:
         log_dir=Path(log_dirs[0]),
         application_id=_need(environ, "SKEIN_APPLICATION_ID"),
         appmaster=_need(environ, "SKEIN_APPMASTER_ADDRESS"),
+        hadoop_user=environ.get(ENV_HADOOP_USER),
     )
 
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfy import contract
-from tfy.contract import Plan, Progress, StopOrder, TaskRecord
+from tfy.contract import Plan, StopOrder, TaskRecord
 from tfy.errors import StartError
 from tfy.runtime import cluster_spec, process
 from tfy.runtime.identity import ContainerIdentity, TaskIdentity
-from tfy.runtime.ports import HeldPort, hold_port
+from tfy.runtime.ports import hold_port
 from tfy.runtime.process import Program
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
 from tfy.runtime.report import ReportReader
@@ -69,14 +69,15 @@ class Node:
     def run(self) -> int:
         """Runs the task; the exit status for the container."""
         port = hold_port()
-        self._tell(port=port.number)
+        self._record = replace(self._record, port=port.number)
+        self._tell(TaskState.REGISTERED)
         cluster = self._wait_for_cluster()
         if cluster is None:
-            self._tell(state=TaskState.STOPPED, ended=time.time())
+            self._tell(TaskState.STOPPED)
             return 0
-        program = self._start(cluster, port)
-        self._tell(state=TaskState.RUNNING)
+        program = self._start(cluster)
         try:
+            self._tell(TaskState.RUNNING)
             return self._supervise(program)
         finally:
             program.kill_all()
@@ -95,7 +96,7 @@ class Node:
             time.sleep(POLL_S)
         raise StartError(f"{self._settings.task.name}: no cluster spec within timeouts.start")
 
-    def _start(self, cluster: cluster_spec.ClusterSpec, port: HeldPort) -> Program:
+    def _start(self, cluster: cluster_spec.ClusterSpec) -> Program:
         settings = self._settings
         work_dir = _make_work_folder(settings.container.work_dir)
         env = make_program_env(settings, cluster)
@@ -112,28 +113,25 @@ class Node:
             stop = self._ask(contract.KEY_STOP)
             if stop is not None:
                 return self._stop(program, contract.from_json(stop, StopOrder))
-            self._tell(progress=self._reader.poll())
+            program.reap_orphans()
+            self._tell_progress()
             time.sleep(POLL_S)
         return self._end(program, code)
 
     def _stop(self, program: Program, order: StopOrder) -> int:
         _LOG.info("stopped by the driver: %s", order.reason)
         code = program.stop(STOP_GRACE_S)
-        self._tell(state=TaskState.STOPPED, exit_code=code, ended=time.time(), progress=self._reader.poll())
+        self._tell(TaskState.STOPPED, exit_code=code)
         return 0
 
     def _end(self, program: Program, code: int) -> int:
         """The program ended by itself: a server that does so has failed, whatever its code."""
         serves = self._settings.plan.task(self._settings.task.type).runs == "server"
-        failed = code != 0 or serves
-        self._tell(
-            state=TaskState.FAILED if failed else TaskState.SUCCEEDED,
-            exit_code=code,
-            ended=time.time(),
-            error=describe_end(code, program.last_words()) if failed else None,
-            progress=self._reader.poll(),
-        )
-        return (code if 0 < code < 256 else 1) if failed else 0
+        if code == 0 and not serves:
+            self._tell(TaskState.SUCCEEDED, exit_code=code)
+            return 0
+        self._tell(TaskState.FAILED, exit_code=code, error=describe_end(code, program.last_words()))
+        return code if 0 < code < 256 else 1
 
     def _ask(self, key: str) -> bytes | None:
         try:
@@ -146,31 +144,38 @@ class Node:
 
     def _tell(
         self,
+        state: TaskState,
         *,
-        state: TaskState | None = None,
-        port: int | None = None,
         exit_code: int | None = None,
-        ended: float | None = None,
         error: str | None = None,
-        progress: Progress | None = None,
     ) -> None:
+        """Tells of a new state, again and again until it is heard: the job depends on it."""
         record = replace(
             self._record,
-            state=state or self._record.state,
-            port=port or self._record.port,
+            state=state,
             exit_code=exit_code,
-            ended=ended,
             error=error,
-            progress=progress or self._record.progress,
+            ended=time.time() if state.final else None,
+            progress=self._reader.poll(),
         )
-        if record == self._record and port is None:
-            return
+        while not self._put(record):
+            time.sleep(POLL_S)
+
+    def _tell_progress(self) -> None:
+        """Tells what the program has done since, if anything; a later word makes up for a lost one."""
+        record = replace(self._record, progress=self._reader.poll())
+        if record != self._record:
+            self._put(record)
+
+    def _put(self, record: TaskRecord) -> bool:
         try:
             self._rendezvous.put(contract.task_key(record.task), contract.to_json(record))
         except RendezvousLostError:
             self._bear_silence()
-            return
+            return False
+        self._heard = time.monotonic()
         self._record = record
+        return True
 
     def _bear_silence(self) -> None:
         if time.monotonic() - self._heard > SILENCE_LIMIT_S:

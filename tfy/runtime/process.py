@@ -32,6 +32,17 @@ class Program:
         """None while it runs; negative for the signal that ended it."""
         return self._process.poll()
 
+    def reap_orphans(self) -> None:
+        """Takes leave of what the program left behind and has ended: it has become this node's child."""
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None or found.si_pid == self._process.pid or found.si_pid in self._spared:
+                return
+            os.waitpid(found.si_pid, 0)
+
     def stop(self, grace_s: float) -> int:
         """Ends it and all its descendants: SIGTERM, then after `grace_s` seconds SIGKILL."""
         if self.exit_code() is None:

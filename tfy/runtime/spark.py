@@ -25,7 +25,7 @@ from tfy import contract
 from tfy.contract import Plan
 from tfy.errors import JobFailedError, StartError
 from tfy.paths import JobDir
-from tfy.runtime.identity import ContainerIdentity
+from tfy.runtime.identity import ENV_HADOOP_USER, ContainerIdentity
 
 _POLL_S = 0.25
 # Spark's own default is 384 MiB for anything small.
@@ -57,7 +57,7 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
     archives = [
         f"{job_dir.file(staged.name)}#{staged.local_name}" for staged in plan.staged if staged.archive
     ]
-    return {
+    settings = {
         "spark.master": "yarn",
         "spark.submit.deployMode": "client",
         "spark.app.name": plan.name,
@@ -99,6 +99,10 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
         "spark.executorEnv.SKEIN_APPMASTER_ADDRESS": container.appmaster,
         "spark.executorEnv.SKEIN_APPLICATION_ID": container.application_id,
     }
+    if container.hadoop_user is not None:
+        # Containers run as the NodeManager's user; Skein passes the name on to its own only.
+        settings[f"spark.executorEnv.{ENV_HADOOP_USER}"] = container.hadoop_user
+    return settings
 
 
 def spark_home() -> Path:
@@ -154,12 +158,17 @@ class SparkHost:
     def stop(self, limit_s: float) -> None:
         """Ends the Spark application; what does not end in time dies with this process."""
         self._stopping.set()
-        context = self._context
-        if context is not None:
-            stopper = threading.Thread(target=context.stop, name="spark-stop", daemon=True)
-            stopper.start()
-            stopper.join(limit_s)
+        stopper = threading.Thread(target=self._stop, name="spark-stop", daemon=True)
+        stopper.start()
+        stopper.join(limit_s)
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _stop(self) -> None:
+        if self._context is not None:
+            self._context.stop()
+        elif SparkContext._jvm is not None:
+            # The application waits in the queue, and would go on to after its driver's death.
+            _kill_application(SparkContext._jvm, contract.submission_tag(self._plan.submission_id))
 
     def _run(self) -> None:
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
@@ -176,8 +185,9 @@ class SparkHost:
     def _wait_for_executors(self, context: SparkContext, wanted: int) -> None:
         """The driver sets the limit: it stops this where executors are missing for too long."""
         status = context._jsc.sc().statusTracker()
-        with _yarn_client(context) as yarn:
-            application = _application_id(context)
+        records = context._jvm.org.apache.hadoop.yarn.api.records
+        application = records.ApplicationId.fromString(context.applicationId)
+        with _yarn_client(context._jvm) as yarn:
             while self._executors < wanted and not self._stopping.wait(_POLL_S):
                 usage = yarn.getApplicationReport(application).getApplicationResourceUsageReport()
                 # One container is the application master's; Spark's list holds the driver as well.
@@ -186,11 +196,11 @@ class SparkHost:
 
 
 @contextmanager
-def _yarn_client(context: SparkContext) -> Iterator[Any]:
-    """YARN's own Java client inside Spark's driver process, with its credentials."""
-    yarn = context._jvm.org.apache.hadoop.yarn
+def _yarn_client(jvm: Any) -> Iterator[Any]:
+    """YARN's own Java client inside Spark's driver process, with its configuration and credentials."""
+    yarn = jvm.org.apache.hadoop.yarn
     client = yarn.client.api.YarnClient.createYarnClient()
-    client.init(yarn.conf.YarnConfiguration(context._jsc.hadoopConfiguration()))
+    client.init(yarn.conf.YarnConfiguration())
     client.start()
     try:
         yield client
@@ -198,9 +208,13 @@ def _yarn_client(context: SparkContext) -> Iterator[Any]:
         client.stop()
 
 
-def _application_id(context: SparkContext) -> Any:
-    records = context._jvm.org.apache.hadoop.yarn.api.records
-    return records.ApplicationId.fromString(context.applicationId)
+def _kill_application(jvm: Any, tag: str) -> None:
+    types = jvm.java.util.HashSet()
+    types.add("SPARK")
+    with _yarn_client(jvm) as yarn:
+        for report in yarn.getApplications(types):
+            if tag in report.getApplicationTags():
+                yarn.killApplication(report.getApplicationId())
 
 
 def host_node(settings: HostSettings, indexes: Iterable[int]) -> Iterator[int]:

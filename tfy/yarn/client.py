@@ -16,7 +16,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,6 +33,7 @@ CALL_LIMIT_S = 30.0
 SUBMIT_LIMIT_S = 120.0
 _START_LIMIT_S = 60.0
 _STOP_LIMIT_S = 10.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,8 @@ class Yarn:
         states = [state.value.upper() for state in ApplicationState if state is not ApplicationState.UNKNOWN]
         with self._translating("list applications"):
             found = self._client.get_applications(states=states, name=name)
-        return tuple(_parse_report(report) for report in found)
+        applications = [_parse_report(report) for report in found]
+        return tuple(sorted(applications, key=lambda found: found.started or _EPOCH))
 
     def kill(self, application_id: str) -> None:
         """Kills the application. One that has ended already is no error."""

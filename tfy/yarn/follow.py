@@ -68,22 +68,31 @@ class Jobs:
 
     def find(self, target: str) -> Application:
         """The job's application, by YARN's id or by the job's name: then the newest of that name."""
+        return self._list(target)[-1]
+
+    def find_running(self, target: str) -> Application:
+        """As `find`, but the newest that has not ended, where there is one."""
+        found = self._list(target)
+        return ([application for application in found if not application.state.final] or found)[-1]
+
+    def _list(self, target: str) -> list[Application]:
+        """The jobs that `target` may mean, oldest first; never none."""
         if target.startswith("application_"):
             application = self._yarn.report(target)
             if application is None:
                 raise SpecError(f"{target}: YARN does not know this application")
+            found = [application]
         else:
-            named = [found for found in self._yarn.list_applications(name=target) if found.tags]
-            named = [found for found in named if _submission_id(found) is not None]
-            if not named:
-                raise SpecError(
-                    f"{target}: YARN knows no job of this name",
-                    hint="give the job's name as in job.yaml, or its application id",
-                )
-            application = named[-1]
-        if _submission_id(application) is None:
+            found = list(self._yarn.list_applications(name=target))
+        jobs = [application for application in found if _submission_id(application) is not None]
+        if not jobs and found:
             raise SpecError(f"{target}: this application is none of tfy's")
-        return application
+        if not jobs:
+            raise SpecError(
+                f"{target}: YARN knows no job of this name",
+                hint="give the job's name as in job.yaml, or its application id",
+            )
+        return jobs
 
     def view(self, application_id: str) -> JobView:
         """The job at this moment."""
