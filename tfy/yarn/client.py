@@ -244,6 +244,11 @@ def _parse_report(report: skein.model.ApplicationReport) -> Application:
         final_status=str(report.final_status).lower(),
         diagnostics=report.diagnostics or "",
         tracking_url=report.tracking_url or "",
-        started=report.start_time,
-        finished=report.finish_time,
+        started=_aware(report.start_time),
+        finished=_aware(report.finish_time),
     )
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    """Skein's times are local ones that do not say so."""
+    return None if time is None else time.astimezone(timezone.utc)
