@@ -119,3 +119,27 @@ def test_a_misspelt_key_is_refused_before_any_cluster_is_looked_for(tmp_path: Pa
         f'error: {job}:5: tasks.worker.memroy: unknown key; did you mean "memory"? '
         "known keys: instances, memory, vcores\n"
     )
+
+
+def test_no_hadoop_is_told_with_the_command_that_helps(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    environ = {
+        **{name: value for name, value in os.environ.items() if name != "HADOOP_CONF_DIR"},
+        "TFY_CLUSTER_DIR": str(tmp_path / "nothing"),
+        "PATH": "/usr/bin:/bin",
+    }
+    job = folder / "job.yaml"
+    job.write_text(SMALLEST, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "tfy", "submit", str(job)],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "HADOOP_CONF_DIR is not set" in done.stderr
+    assert "PATH has no `yarn`" in done.stderr
+    assert str(tmp_path / "nothing") in done.stderr
+    assert done.stderr.endswith("hint: tfy cluster up\n")

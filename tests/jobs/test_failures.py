@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import LocalHadoop
 from tests.jobs.running import (
+    SMALL_TASKS,
     ask_yarn,
     container_processes,
     follow,
@@ -120,6 +122,22 @@ timeouts: {{start: 60 s}}
     ids = [app["id"] for app in list_applications(cluster, status["submission_id"])]
     wait_until(lambda: not any(map(container_processes, ids)), limit_s=30, what="no process left")
     wait_until(lambda: allocated_mib(cluster) == 0, limit_s=30, what="no memory in use")
+
+
+def test_what_still_waits_in_the_queue_is_released_too(cluster: LocalHadoop, tmp_path: Path) -> None:
+    """Two drivers use up the queue's share for application masters: neither Spark's can begin."""
+    driver_mib = cluster.shape.node_memory_mib * 7 // 8
+    settings = f"{SMALL_TASKS.rstrip()}\n  driver: {{memory: {driver_mib} MiB}}\ntimeouts: {{start: 40 s}}\n"
+    names = ("queued-1", "queued-2")
+    jobs = [write_job(tmp_path / name, "pass", settings) for name in names]
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(lambda job: run_tfy(cluster, "submit", str(job), "--follow"), jobs))
+    assert [job.code for job in ended] == [4, 4], [job.stderr for job in ended]
+    for name in names:
+        status = read_status(cluster, name)
+        assert "worker:0, worker:1 not allocated: YARN granted 0 of 2" in status["cause"]
+        skein, spark = list_applications(cluster, status["submission_id"])
+        assert (skein["finalStatus"], spark["state"]) == ("FAILED", "KILLED")
 
 
 def allocated_mib(cluster: LocalHadoop) -> int:

@@ -118,6 +118,52 @@ def test_program_dies_with_its_node(tmp_path: Path) -> None:
     assert program.stop(5.0) == -signal.SIGTERM
 
 
+def test_orphans_of_a_running_program_leave_no_zombies(tmp_path: Path) -> None:
+    """In a process of its own: a subreaper adopts whatever its tests leave behind."""
+    script = f"""
+import os, sys, time
+from pathlib import Path
+from tfy.runtime import proctree
+from tfy.runtime.process import start_program
+proctree.adopt_orphans()
+program = start_program(
+    [sys.executable, "-c", {ORPHANING!r}],
+    env=os.environ, work_dir=Path.cwd(), log=Path("log"), spared=frozenset(),
+)
+while not Path("orphaned").exists():
+    os.sched_yield()
+limit = time.monotonic() + 20
+while len(proctree.list_descendants(os.getpid())) > 1 and time.monotonic() < limit:
+    program.reap_orphans()
+left = proctree.list_descendants(os.getpid())
+assert len(left) == 1, left
+assert program.exit_code() is None
+program.stop(1.0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+ORPHANING = """
+import os, time
+for _ in range(5):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+open("orphaned", "w").close()
+time.sleep(600)
+"""
+
 FIRST = "Traceback (most recent call last):\nKeyError: 1"
 SECOND = "Traceback (most recent call last):\nValueError: 2"
 DURING = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
