@@ -224,9 +224,12 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
 
 
 def describe_end(code: int, last_words: str) -> str:
-    """How a program ended, in words, with the last of its log."""
+    """How a program ended, in words: the telling line first, then the last of its log."""
     how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    return f"{how}\n{last_words}" if last_words else how
+    lines = last_words.splitlines()
+    if not lines:
+        return how
+    return f"{how}: {lines[-1]}\n{last_words}" if len(lines) > 1 else f"{how}: {lines[-1]}"
 
 
 def _make_work_folder(container_dir: Path) -> Path:
