@@ -27,7 +27,7 @@ CHANGING = (
     "reverse",
 )
 
-BASE = ("errors", "units", "states", "contract", "paths", "storage")
+BASE = ("channel", "errors", "units", "states", "contract", "paths", "storage")
 SPEC = ("spec", "load", "yaml_marks", "yaml_fields", "job_keys", "job_values")
 
 # Room → what its modules may import of tfy, besides their own room. A room is the first part of a

@@ -7,7 +7,6 @@ import pytest
 from tfy.errors import EXIT_SPEC
 from tfy.units import (
     UnitError,
-    format_bytes,
     format_duration,
     format_memory,
     parse_duration_s,
@@ -110,8 +109,6 @@ def test_format_for_a_person() -> None:
     assert [format_memory(mib) for mib in (768, 2048)] == ["768 MiB", "2 GiB"]
     durations = [format_duration(seconds) for seconds in (0, 2.34, 35.6, 5400)]
     assert durations == ["0 s", "2.3 s", "36 s", "1 h 30 min"]
-    sizes = [format_bytes(count) for count in (0, 1023, 1024, 12_897_485, 5 * 2**40)]
-    assert sizes == ["0 B", "1023 B", "1.0 KiB", "12.3 MiB", "5.0 TiB"]
 
 
 def test_a_wrong_unit_is_an_error_of_the_spec() -> None:

@@ -71,6 +71,11 @@ def task_name(task_type: str, index: int) -> str:
     return f"{task_type}:{index}"
 
 
+def type_of_task(name: str) -> str:
+    """The type in a task's name: `worker` of `worker:3`."""
+    return name.partition(":")[0]
+
+
 # --- the plan ---------------------------------------------------------------------------------
 Hosted = Literal["executor", "service"]
 Runs = Literal["program", "server"]

@@ -79,9 +79,12 @@ MINIMUM_MEMORY: Mapping[str, MinimumMemory] = MappingProxyType(
 # Set by YARN, Skein or tfy in every container: a job that could change them would break itself.
 OWNED_ENV_NAMES = (
     "CONTAINER_ID",
+    "GRPC_ENABLE_FORK_SUPPORT",
     "HADOOP_CONF_DIR",
     "HADOOP_TOKEN_FILE_LOCATION",
+    "HOME",
     "PYTHONPATH",
     "TF_CONFIG",
+    "TF_GRPC_REUSE_PORT",
 )
 OWNED_ENV_PREFIXES = ("TFY_", "SKEIN_")

@@ -29,6 +29,12 @@ class JobDir:
         return cls(f"{default_fs.rstrip('/')}/user/{user}/{JOBS_FOLDER}/{submission_id}")
 
     @property
+    def file_system(self) -> str:
+        """The file system that the directory is on, as `hdfs://host:port`."""
+        scheme, _, rest = self.root.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}"
+
+    @property
     def job_yaml(self) -> str:
         """job.yaml as submitted."""
         return f"{self.root}/job.yaml"

@@ -113,15 +113,3 @@ def format_duration(seconds: float) -> str:
         if count:
             parts.append(f"{count} {name}")
     return " ".join(parts) or "0 s"
-
-
-def format_bytes(count: int) -> str:
-    """A number of bytes for a person, 1024-based: `12.3 MiB`."""
-    if count < 1024:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("KiB", "MiB", "GiB"):
-        value /= 1024
-        if value < 1023.95:
-            return f"{value:.1f} {unit}"
-    return f"{value / 1024:.1f} TiB"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hdfs_native
+
 from tests.conftest import LocalHadoop
 from tests.waiting import wait_until
 from tfy.contract import submission_tag
@@ -142,6 +144,11 @@ def read_status(cluster: LocalHadoop, job: str) -> dict[str, Any]:
     assert ended.code == 0, ended.stderr
     status: dict[str, Any] = json.loads(ended.stdout)
     return status
+
+
+def open_hdfs(cluster: LocalHadoop) -> hdfs_native.Client:
+    """The cluster's file system, past tfy's own hold on it."""
+    return hdfs_native.Client(cluster.uri)
 
 
 def list_applications(cluster: LocalHadoop, submission_id: str) -> list[dict[str, Any]]:

@@ -13,14 +13,10 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
 
 from tests.conftest import LocalHadoop
-from tests.jobs.running import Ended, list_applications, read_status, run_tfy
-from tfy.storage.hdfs import Storage
-from tfy.yarn.hadoop import read_site
+from tests.jobs.running import Ended, list_applications, open_hdfs, read_status, run_tfy
+from tfy.yarn.credentials import make_credentials
 
 pytestmark = pytest.mark.cluster
 
@@ -56,7 +52,7 @@ def digits(cluster: LocalHadoop, tmp_path_factory: pytest.TempPathFactory) -> Di
         capture_output=True,
     )
     # The checkpoint of an earlier run would be restored: this one is to learn by itself.
-    storage(cluster).delete(f"{cluster.uri}/models/digits")
+    open_hdfs(cluster).delete("/models/digits", recursive=True)
     ended = run_tfy(
         cluster, "submit", str(DIGITS / "job.yaml"), "--follow", environ={**environ, "HOME": str(home)}
     )
@@ -66,31 +62,15 @@ def digits(cluster: LocalHadoop, tmp_path_factory: pytest.TempPathFactory) -> Di
 
 
 def write_expired_certificate(folder: Path) -> None:
-    """What Skein finds in the home folder of someone who began a year ago."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "skein-internal")])
+    """What Skein finds in the home folder of someone who began a year ago: it ended yesterday."""
     yesterday = datetime.now(timezone.utc) - timedelta(days=1)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(yesterday - timedelta(days=365))
-        .not_valid_after(yesterday)
-        .sign(key, hashes.SHA256())
-    )
+    # Credentials last 30 days longer than the job's limit.
+    expired = make_credentials(yesterday - timedelta(days=30), limit_s=0)
+    certificate = x509.load_pem_x509_certificate(expired.certificate)
+    assert certificate.not_valid_after_utc < datetime.now(timezone.utc)
     folder.mkdir()
-    (folder / "skein.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "skein.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-
-
-def storage(cluster: LocalHadoop) -> Storage:
-    return Storage(cluster.uri, read_site(cluster.conf_dir))
+    (folder / "skein.crt").write_bytes(expired.certificate)
+    (folder / "skein.pem").write_bytes(expired.key)
 
 
 def test_the_last_lines_tell_what_it_brought(digits: DigitsJob) -> None:
@@ -112,8 +92,9 @@ def test_the_application_id_is_the_first_line(digits: DigitsJob) -> None:
 
 def test_the_checkpoint_is_on_hdfs(digits: DigitsJob, cluster: LocalHadoop) -> None:
     checkpoint = digits.tasks["chief:0"]["progress"]["checkpoint"]
-    files = storage(cluster).glob(checkpoint.replace("hdfs:///", f"{cluster.uri}/") + "*")
-    assert any(name.endswith(".index") for name in files)
+    assert checkpoint.startswith("hdfs:///models/digits/")
+    files = open_hdfs(cluster).glob_status(f"{checkpoint.removeprefix('hdfs://')}*")
+    assert any(status.path.endswith(".index") for status in files)
 
 
 def test_each_worker_read_and_computed_itself(digits: DigitsJob) -> None:
@@ -141,19 +122,19 @@ def test_yarn_has_two_applications_of_one_job(digits: DigitsJob, cluster: LocalH
 
 
 def test_the_jobs_directory_holds_its_history(digits: DigitsJob, cluster: LocalHadoop) -> None:
-    root = digits.status["job_dir"]
-    hdfs = storage(cluster)
-    assert hdfs.read(f"{root}/application_id").decode() == digits.application_id
-    assert hdfs.read(f"{root}/job.yaml") == (DIGITS / "job.yaml").read_bytes()
-    assert json.loads(hdfs.read(f"{root}/plan.json"))["name"] == "digits"
-    assert json.loads(hdfs.read(f"{root}/result.json"))["state"] == "succeeded"
-    assert hdfs.mode(root) == 0o700
-    assert hdfs.mode(f"{root}/private/skein.pem") == 0o600
+    root = digits.status["job_dir"].removeprefix(cluster.uri)
+    hdfs = open_hdfs(cluster)
 
+    def read(name: str) -> bytes:
+        with hdfs.read(f"{root}/{name}") as reader:
+            return bytes(reader.read())
 
-def test_the_certificate_in_the_home_folder_does_not_matter(digits: DigitsJob) -> None:
-    expired = x509.load_pem_x509_certificate((digits.home / ".skein" / "skein.crt").read_bytes())
-    assert expired.not_valid_after_utc < datetime.now(timezone.utc)
+    assert read("application_id").decode() == digits.application_id
+    assert read("job.yaml") == (DIGITS / "job.yaml").read_bytes()
+    assert json.loads(read("plan.json"))["name"] == "digits"
+    assert json.loads(read("result.json"))["state"] == "succeeded"
+    assert hdfs.get_file_info(root).permission == 0o700
+    assert hdfs.get_file_info(f"{root}/private/skein.pem").permission == 0o600
 
 
 def test_status_finds_the_job_by_its_name(digits: DigitsJob, cluster: LocalHadoop) -> None:
@@ -170,12 +151,15 @@ def test_killing_what_has_ended_is_no_error(digits: DigitsJob, cluster: LocalHad
 
 
 def test_dry_run_sends_nothing(digits: DigitsJob, cluster: LocalHadoop) -> None:
-    jobs = f"{cluster.uri}/user/*/.tfy/*"
-    before = storage(cluster).glob(jobs)
+    before = list_job_folders(cluster)
     ended = run_tfy(cluster, "submit", str(DIGITS / "job.yaml"), "--dry-run", "--json")
     assert ended.code == 0, ended.stderr
     assert json.loads(ended.stdout)["name"] == "digits"
-    assert storage(cluster).glob(jobs) == before
+    assert list_job_folders(cluster) == before
+
+
+def list_job_folders(cluster: LocalHadoop) -> list[str]:
+    return sorted(status.path for status in open_hdfs(cluster).glob_status("/user/*/.tfy/*"))
 
 
 @pytest.mark.parametrize("with_yarn", [True, False], ids=["yarn on PATH", "no yarn on PATH"])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import LocalHadoop
 from tfy.errors import UnreachableError
-from tfy.yarn.hadoop import find_hadoop, rm_web_addresses
+from tfy.yarn.hadoop import find_hadoop
 
 CORE_SITE = """<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://${nn.host}:8020</value></property>
@@ -45,7 +45,6 @@ def test_conf_dir_without_yarn_takes_pysparks_jars(site: Path) -> None:
     assert head == str(site)
     assert any("hadoop-client-runtime" in jar for jar in jars)
     assert hadoop.default_fs == "hdfs://nn1:8020"
-    assert hadoop.rm_web_addresses == ("http://rm1:8088",)
 
 
 def test_conf_dir_with_yarn_asks_it(site: Path, tmp_path: Path) -> None:
@@ -76,22 +75,9 @@ def test_no_hadoop_says_what_was_looked_for(tmp_path: Path) -> None:
         assert said in caught.value.message
 
 
-def test_resource_managers_of_all_kinds() -> None:
-    assert rm_web_addresses({}) == ("http://0.0.0.0:8088",)
-    standby = {
-        "yarn.resourcemanager.ha.rm-ids": "a, b",
-        "yarn.resourcemanager.hostname.a": "h1",
-        "yarn.resourcemanager.webapp.address.b": "h2:99",
-    }
-    assert rm_web_addresses(standby) == ("http://h1:8088", "http://h2:99")
-    tls = {"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.hostname": "h"}
-    assert rm_web_addresses(tls) == ("https://h:8090",)
-
-
 @pytest.mark.cluster
 def test_local_cluster_is_found(cluster: LocalHadoop) -> None:
     hadoop = find_hadoop(cluster.environ)
     assert hadoop.source == "local"
     assert hadoop.conf_dir == cluster.conf_dir
     assert hadoop.default_fs == cluster.uri
-    assert hadoop.rm_web_addresses == (cluster.rm_web,)

@@ -19,5 +19,5 @@ def kill(job: str) -> None:
         if application.state.final:
             render.narrate(f"{application.id} has ended already: {application.final_status}")
             return
-        jobs.kill(application.id)
+        jobs.kill(jobs.view(application.id))
     render.narrate(f"killed {application.name} ({application.id})")

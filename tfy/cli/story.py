@@ -32,6 +32,8 @@ def describe_phase(view: JobView | None) -> str:
         return f"waiting for YARN to start the application in queue {view.application.queue}"
     if state.final:
         return str(state.value)
+    if view.trouble is not None:
+        return f"running; how far it is cannot be read: {view.trouble}"
     if view.report is None:
         return "starting the driver"
     return view.report.phase

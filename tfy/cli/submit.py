@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import click
@@ -47,11 +48,10 @@ def submit(job_yaml: Path, follow: bool | None, dry_run: bool, as_json: bool) ->
         return EXIT_OK
     credentials = make_credentials(datetime.now(timezone.utc), plan.total_timeout_s)
     sources = Sources(spec=spec, conf_dir=cluster.hadoop.conf_dir, credentials=credentials)
+    announce = partial(render.show_submission, as_json=as_json)
     with open_yarn(cluster, os.environ, credentials) as yarn:
-        submission = submit_job(plan, yarn, cluster, sources, render.narrate)
-        render.show_submission(submission, as_json=as_json)
+        application_id = submit_job(plan, yarn, cluster, sources, announce, render.narrate)
         if not (sys.stdout.isatty() if follow is None else follow):
-            render.narrate(f"follow it with `tfy status {submission.application_id}`")
+            render.narrate(f"`tfy status {application_id}` shows it, with --follow until it ends")
             return EXIT_OK
-        jobs = Jobs(yarn, cluster.storage, cluster.default_fs)
-        return watch_job(jobs, submission.application_id, as_json=as_json)
+        return watch_job(Jobs(yarn, cluster.storage, cluster.user), application_id, as_json=as_json)

@@ -41,8 +41,8 @@ def watch_job(jobs: Jobs, application_id: str, *, as_json: bool) -> int:
             view = follow_job(jobs, application_id, _Screen(live).show)
     except KeyboardInterrupt:
         render.narrate(
-            f"\nno longer following; the job goes on. `tfy status {application_id}` shows it, "
-            f"`tfy kill {application_id}` ends it"
+            f"\nno longer following; the job goes on. `tfy status {application_id} --follow` follows it "
+            f"again, `tfy kill {application_id}` ends it"
         )
         return EXIT_INTERRUPTED
     render.show_end(view, as_json=as_json)

@@ -6,10 +6,11 @@ import logging
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Mapping
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from tfy import contract
 from tfy.contract import JobReport, Plan
@@ -20,10 +21,21 @@ from tfy.runtime.guard import start_guard
 
 if TYPE_CHECKING:
     from tfy.runtime.rendezvous import SkeinRendezvous
+    from tfy.runtime.spark import SparkHost
 
 _LOG = logging.getLogger("tfy")
 # YARN keeps 64 KiB of diagnostics; a cause longer than this helps no one.
 _DIAGNOSTICS_LIMIT = 16 << 10
+_SPARK_STOP_LIMIT_S = 10.0
+# As long as the driver bears its application master's silence.
+_END_LIMIT_S = 20.0
+
+
+class Ending(Protocol):
+    """What can be ended: a Skein application."""
+
+    def shutdown(self, status: str, diagnostics: str) -> None:
+        """Ends it with YARN's final status and its diagnostics."""
 
 
 def main(argv: list[str], environ: Mapping[str, str]) -> int:
@@ -51,12 +63,13 @@ def _run_guarded(verb: str, environ: Mapping[str, str]) -> int:
     guard = start_guard(container.container_id)
     signal.signal(signal.SIGTERM, _leave_at_once)
     run = _run_driver if verb == "driver" else _run_node
-    status = run(environ, container, frozenset({guard.pid}))
-    for pid in proctree.list_descendants(os.getpid()):
-        if pid != guard.pid:
-            proctree.send(pid, signal.SIGKILL)
-    guard.dismiss()
-    return status
+    try:
+        return run(environ, container, frozenset({guard.pid}))
+    finally:
+        for pid in proctree.list_descendants(os.getpid()):
+            if pid != guard.pid:
+                proctree.send(pid, signal.SIGKILL)
+        guard.dismiss()
 
 
 def _leave_at_once(_signum: int, _frame: FrameType | None) -> None:
@@ -77,46 +90,68 @@ def _run_node(
         environ=environ,
         spared=spared,
     )
-    try:
-        return Node(settings, connect(container)).run()
-    except TfyError as error:
-        _LOG.error("%s", error)
-        return 1
+    return Node(settings, connect(container)).run()
 
 
 def _run_driver(
     environ: Mapping[str, str], container: identity.ContainerIdentity, _spared: frozenset[int]
 ) -> int:
     from tfy.runtime.rendezvous import connect
+    from tfy.runtime.spark import SparkHost, make_spark_settings
 
     plan = identity.load_plan(container.work_dir)
     application = connect(container)
+    spark = SparkHost(plan, make_spark_settings(plan, container))
     try:
-        report = _drive(plan, container, application)
+        report = _drive(plan, container, application, spark)
     except Exception as error:  # noqa: BLE001 - the edge of the cluster side: whatever it was, YARN is told
         _LOG.exception("the driver failed")
         text = str(error) if isinstance(error, TfyError) else traceback.format_exc()
-        application.shutdown("FAILED", f"the driver failed: {text}"[:_DIAGNOSTICS_LIMIT])
+        spark.stop(_SPARK_STOP_LIMIT_S)
+        end_application(application, "FAILED", f"the driver failed: {text}")
         return 1
-    succeeded = report.cause is None
-    diagnostics = f"{plan.name}: {report.state.value}" if report.cause is None else report.cause
-    application.shutdown("SUCCEEDED" if succeeded else "FAILED", diagnostics[:_DIAGNOSTICS_LIMIT])
+    if report.cause is None:
+        end_application(application, "SUCCEEDED", f"{plan.name}: {report.state.value}")
+    else:
+        end_application(application, "FAILED", report.cause)
     return 0
 
 
-def _drive(plan: Plan, container: identity.ContainerIdentity, application: SkeinRendezvous) -> JobReport:
+def end_application(application: Ending, status: str, diagnostics: str) -> None:
+    """Ends the Skein application, again and again until it is heard: its status is the job's.
+
+    Raises `RendezvousLostError` where it is not; then this process's exit status is all that
+    Skein can go by.
+    """
+    limit = time.monotonic() + _END_LIMIT_S
+    while True:
+        try:
+            application.shutdown(status, diagnostics[:_DIAGNOSTICS_LIMIT])
+        except UnreachableError as error:
+            _LOG.error("the application could not be ended: %s", error)
+            if time.monotonic() > limit:
+                raise
+            time.sleep(1.0)
+        else:
+            return
+
+
+def _drive(
+    plan: Plan,
+    container: identity.ContainerIdentity,
+    application: SkeinRendezvous,
+    spark: SparkHost,
+) -> JobReport:
     from tfy.runtime.driver import Driver
     from tfy.runtime.publisher import Publisher
-    from tfy.runtime.spark import SparkHost, make_spark_settings
     from tfy.storage.hadoop_conf import read_properties
     from tfy.storage.hdfs import Storage
 
     job_dir = JobDir(plan.job_dir)
     properties = read_properties(container.work_dir / contract.LOCAL_HADOOP_CONF)
-    storage = Storage(properties["fs.defaultFS"], properties)
+    storage = Storage(job_dir.file_system, properties)
     publisher = Publisher(lambda data: storage.publish(job_dir.status, data))
     publisher.start()
-    spark = SparkHost(plan, make_spark_settings(plan, container))
     report = Driver(plan, container.application_id, application, spark, publisher.offer).run()
     publisher.close()
     try:
@@ -127,5 +162,17 @@ def _drive(plan: Plan, container: identity.ContainerIdentity, application: Skein
     return report
 
 
+def run(argv: list[str], environ: Mapping[str, str]) -> NoReturn:
+    """Runs `main` and ends this process with its status, whatever thread may still wait for Spark."""
+    try:
+        status = main(argv, environ)
+    except Exception:  # noqa: BLE001 - the edge: the container's log is where this is read
+        _LOG.exception("tfy.runtime failed")
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv, os.environ))
+    run(sys.argv, os.environ)

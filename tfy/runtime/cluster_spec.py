@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from tfy.contract import TaskRecord
+from tfy.contract import TaskRecord, type_of_task
 from tfy.errors import InternalError
 
 ClusterSpec = Mapping[str, tuple[str, ...]]
@@ -18,7 +18,7 @@ def make_cluster_spec(records: Iterable[TaskRecord]) -> ClusterSpec:
     """Addresses by task type, in the order of the task's index (`worker:2` before `worker:10`)."""
     by_type: dict[str, dict[int, str]] = {}
     for record in records:
-        task_type, _, index = record.task.partition(":")
+        task_type, index = type_of_task(record.task), record.task.rpartition(":")[2]
         if task_type in _OUTSIDE:
             continue
         if record.host is None or record.port is None:

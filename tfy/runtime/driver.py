@@ -21,6 +21,7 @@ from tfy.runtime.judge import (
     Seen,
     Verdict,
     all_registered,
+    blame_executor,
     has_failure,
     is_registered,
     judge,
@@ -90,7 +91,7 @@ class Driver:
         self._began = time.monotonic()
         self._heard = self._began
         self._first_failure: float | None = None
-        self._asked: dict[tuple[str, int], str] = {}
+        self._services_asked = False
         self._cluster_told = False
         self._report = JobReport(
             submission_id=plan.submission_id,
@@ -122,9 +123,9 @@ class Driver:
         return judge(self._plan, seen)
 
     def _look(self) -> Seen:
-        tasks = self._read_tasks()
-        now = time.monotonic()
         failure = self._spark.failure()
+        tasks = blame_executor(self._plan, self._read_tasks(), failure, time.time())
+        now = time.monotonic()
         if self._first_failure is None and has_failure(tasks, failure):
             self._first_failure = now
         return Seen(
@@ -156,15 +157,15 @@ class Driver:
         """A record for each task as its container alone would tell it."""
         hosts = {}
         for container in self._application.containers():
-            name = self._asked.get((container.service, container.instance))
-            if name is not None:
-                hosts[name] = TaskRecord(
-                    task=name,
-                    state=_STATE_OF_CONTAINER.get(container.state, TaskState.LOST),
-                    container_id=container.container_id,
-                    error=container.exit_message,
-                    ended=time.time(),
-                )
+            # Asked for one by one, in the order of the index: Skein's instance is our index.
+            name = contract.task_name(container.service, container.instance)
+            hosts[name] = TaskRecord(
+                task=name,
+                state=_STATE_OF_CONTAINER.get(container.state, TaskState.LOST),
+                container_id=container.container_id,
+                error=container.exit_message,
+                ended=time.time(),
+            )
         for task in self._plan.tasks:
             if task.hosted == "executor":
                 for index in range(task.instances):
@@ -176,7 +177,7 @@ class Driver:
     def _advance(self, seen: Seen) -> None:
         """Takes the next step of the start, once all is there for it."""
         executors = sum(task.instances for task in self._plan.tasks if task.hosted == "executor")
-        if seen.executors >= executors:
+        if not self._services_asked and seen.executors >= executors:
             self._ask_for_services()
         if not self._cluster_told and all_registered(seen.tasks):
             spec = cluster_spec.make_cluster_spec(seen.tasks)
@@ -185,23 +186,21 @@ class Driver:
             _LOG.info("cluster spec: %s", spec)
 
     def _ask_for_services(self) -> None:
+        """Asks for each service container once, though an answer was lost on the way."""
+        asked = {(container.service, container.instance) for container in self._application.containers()}
         for task in self._plan.tasks:
-            if task.hosted != "service":
-                continue
-            for index in range(task.instances):
-                name = contract.task_name(task.type, index)
-                if name in self._asked.values():
-                    continue
-                env = {contract.ENV_TASK_TYPE: task.type, contract.ENV_TASK_INDEX: str(index)}
-                instance = self._application.request_container(task.type, env)
-                self._asked[(task.type, instance)] = name
+            for index in range(task.instances if task.hosted == "service" else 0):
+                if (task.type, index) not in asked:
+                    env = {contract.ENV_TASK_TYPE: task.type, contract.ENV_TASK_INDEX: str(index)}
+                    self._application.request_container(task.type, env)
+        self._services_asked = True
 
     def _phase(self, seen: Seen) -> str:
         if self._cluster_told:
             return "training"
         if self._spark.application_id is None:
             return "starting Spark"
-        if not self._asked:
+        if not self._services_asked:
             return "waiting for worker containers"
         return "waiting for tasks to register"
 
@@ -212,7 +211,7 @@ class Driver:
         self._spark.stop(_STOP_LIMIT_S)
         return replace(
             self._report,
-            tasks=tasks,
+            tasks=tuple(_close(record) for record in tasks),
             state=verdict.state,
             phase=verdict.state.value,
             cause=verdict.cause,
@@ -269,8 +268,15 @@ _STATE_OF_CONTAINER = {
 }
 
 
+def _close(record: TaskRecord) -> TaskRecord:
+    """A task of which nothing more will be heard: its node went with its container."""
+    if record.state.final or not is_registered(record):
+        return record
+    return replace(record, state=TaskState.LOST, error="ended with the job", ended=time.time())
+
+
 def _only_executors_left(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:
     hosted = {task.type: task.hosted for task in plan.tasks}
     return all(
-        hosted[record.task.partition(":")[0]] == "executor" for record in tasks if not record.state.final
+        hosted[contract.type_of_task(record.task)] == "executor" for record in tasks if not record.state.final
     )

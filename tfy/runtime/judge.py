@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tfy.contract import Plan, TaskPlan, TaskRecord
+from tfy.contract import Plan, TaskPlan, TaskRecord, task_name, type_of_task
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
 
-# When one task fails others soon follow (a chief whose worker has gone fails too). The first
-# cause is looked for among all that failed within this time.
+# When one task fails others soon follow. The first cause is looked for among all that failed
+# within this time of the first that was seen.
 SETTLE_S = 3.0
+# A program that fails because it lost a server says so at once. Of the server's container the driver
+# hears later: Skein asks YARN every 5 s, and the NodeManager tells YARN every second.
+SETTLE_LOST_PEER_S = 8.0
+_LOST_PEER = (
+    "UnavailableError",
+    "AbortedError",
+    "CancelledError",
+    "DeadlineExceededError",
+    "Connection reset",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,19 +70,41 @@ def merge_records(
 ) -> tuple[TaskRecord, ...]:
     """Each task's newest record: what its node told, and what became of its container.
 
-    A node's own last word wins; a container that ended without one makes the task LOST.
+    A node's own last word wins; a container that ended without one makes the task LOST, once.
     """
     merged = []
     for old in known:
         record = told.get(old.task, old)
         host = hosts.get(old.task)
-        if host is not None and not record.state.final:
+        if not record.state.final and old.state is TaskState.LOST:
+            record = old
+        elif host is not None and not record.state.final:
             if host.state is TaskState.LOST:
                 record = replace(record, state=TaskState.LOST, error=host.error, ended=host.ended)
             elif not is_registered(record):
                 record = replace(record, state=host.state, container_id=host.container_id)
         merged.append(record)
     return tuple(merged)
+
+
+def blame_executor(
+    plan: Plan, tasks: tuple[TaskRecord, ...], spark_failure: str | None, ended: float
+) -> tuple[TaskRecord, ...]:
+    """Makes the task LOST whose executor Spark's failure names, by task or by container."""
+    if spark_failure is None:
+        return tasks
+    hosted = {task.type for task in plan.tasks if task.hosted == "executor"}
+    return tuple(
+        replace(record, state=TaskState.LOST, error=spark_failure, ended=ended)
+        if not record.state.final
+        and type_of_task(record.task) in hosted
+        and (
+            f"{record.task}:" in spark_failure
+            or (record.container_id is not None and record.container_id in spark_failure)
+        )
+        else record
+        for record in tasks
+    )
 
 
 def has_failure(tasks: tuple[TaskRecord, ...], spark_failure: str | None) -> bool:
@@ -87,7 +119,7 @@ def judge(plan: Plan, seen: Seen) -> Verdict | None:
     lead = lead_tasks(plan)
     if all(record.state is TaskState.SUCCEEDED for record in seen.tasks if record.task in lead):
         return Verdict(state=JobState.SUCCEEDED)
-    if seen.first_failure is not None and seen.now - seen.first_failure >= SETTLE_S:
+    if seen.first_failure is not None and seen.now - seen.first_failure >= settle_s(plan, seen):
         return Verdict(
             state=JobState.FAILED,
             cause=first_cause(plan, seen),
@@ -102,28 +134,35 @@ def judge(plan: Plan, seen: Seen) -> Verdict | None:
     return None
 
 
+def settle_s(plan: Plan, seen: Seen) -> float:
+    """How long to wait for the first cause: longer where a program says that it lost someone else."""
+    failed = [record for record in seen.tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
+    known = seen.spark_failure is not None or any(record.task not in lead_tasks(plan) for record in failed)
+    lost_peer = any(word in (record.error or "") for record in failed for word in _LOST_PEER)
+    return SETTLE_LOST_PEER_S if lost_peer and not known else SETTLE_S
+
+
 def lead_tasks(plan: Plan) -> frozenset[str]:
     """The tasks whose programs' success is the job's."""
     programs = [task for task in plan.tasks if task.runs == "program"]
-    return frozenset(f"{task.type}:{index}" for task in programs for index in range(task.instances))
+    return frozenset(task_name(task.type, index) for task in programs for index in range(task.instances))
 
 
 def first_cause(plan: Plan, seen: Seen) -> str:
     """The failure that the others followed from.
 
-    A server does not fail because its chief does, so a server's failure goes before that of a
-    program; among equals the earlier goes first. What Spark says counts only where no task
-    says more.
+    A server does not fail because its program does, and neither does Spark: so a server's failure goes
+    first, then what Spark says, then the programs'; among equals the earlier.
     """
-    servers = {task.type for task in plan.tasks if task.runs == "server"}
+    lead = lead_tasks(plan)
     failed = [record for record in seen.tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
-    failed.sort(key=lambda record: (record.task.partition(":")[0] not in servers, record.ended or 0.0))
-    if not failed:
-        return seen.spark_failure or "failed for no reason that was seen"
-    first, rest = failed[0], failed[1:]
-    text = f"{first.task} {_describe_failure(first)}"
-    if first.error is None and seen.spark_failure:
-        text += f": {seen.spark_failure}"
+    failed.sort(key=lambda record: (record.task in lead, record.ended or 0.0))
+    if seen.spark_failure is not None and all(record.task in lead for record in failed):
+        text, rest = seen.spark_failure, failed
+    elif failed:
+        text, rest = f"{failed[0].task} {_describe_failure(failed[0])}", failed[1:]
+    else:
+        text, rest = "failed for no reason that was seen", []
     if rest:
         text += f"\n(after it failed: {', '.join(record.task for record in rest)})"
     return text
@@ -151,7 +190,7 @@ def _describe_refused(task: TaskPlan, missing: list[TaskRecord]) -> list[str]:
     refused = [
         record.task
         for record in missing
-        if record.state is TaskState.REQUESTED and record.task.partition(":")[0] == task.type
+        if record.state is TaskState.REQUESTED and type_of_task(record.task) == task.type
     ]
     if not refused:
         return []

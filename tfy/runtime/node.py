@@ -10,18 +10,21 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfy import contract
 from tfy.contract import Plan, StopOrder, TaskRecord
-from tfy.errors import StartError
+from tfy.errors import StartError, TfyError
 from tfy.runtime import cluster_spec, process
+from tfy.runtime.filesystem import hook_path
 from tfy.runtime.identity import ContainerIdentity, TaskIdentity
 from tfy.runtime.ports import hold_port
-from tfy.runtime.process import Program
+from tfy.runtime.process import TRACEBACK, Program
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
 from tfy.runtime.report import ReportReader
 from tfy.states import TaskState
@@ -67,7 +70,18 @@ class Node:
         )
 
     def run(self) -> int:
-        """Runs the task; the exit status for the container."""
+        """Runs the task; the exit status for the container. The node's own fault is told as the task's."""
+        try:
+            return self._run()
+        except (TfyError, OSError, subprocess.TimeoutExpired) as error:
+            failed = replace(
+                self._record, state=TaskState.FAILED, error=f"its node failed: {error}", ended=time.time()
+            )
+            with suppress(RendezvousLostError):
+                self._put(failed)
+            raise
+
+    def _run(self) -> int:
         port = hold_port()
         self._record = replace(self._record, port=port.number)
         self._tell(TaskState.REGISTERED)
@@ -195,11 +209,8 @@ def make_command(settings: NodeSettings, work_dir: Path) -> tuple[str, ...]:
 def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) -> dict[str, str]:
     """The program's environment: the container's, less its hosts' variables, plus the job's."""
     container, task, plan = settings.container, settings.task, settings.plan
-    code = container.work_dir / contract.LOCAL_CODE
-    own_path = os.pathsep.join(
-        str(path)
-        for path in (code / "tfy" / "runtime" / "hook", code, container.work_dir / contract.LOCAL_PROGRAM)
-    )
+    code, program = (container.work_dir / name for name in (contract.LOCAL_CODE, contract.LOCAL_PROGRAM))
+    own_path = os.pathsep.join(map(str, (hook_path(), code, program)))
     env = {name: value for name, value in settings.environ.items() if not name.startswith(_HIDDEN)}
     env |= dict(plan.env)
     env |= {
@@ -224,12 +235,13 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
 
 
 def describe_end(code: int, last_words: str) -> str:
-    """How a program ended, in words: the telling line first, then the last of its log."""
+    """How a program ended, in words: a traceback's telling line first, then the last of its log."""
     how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    lines = last_words.splitlines()
-    if not lines:
+    if not last_words:
         return how
-    return f"{how}: {lines[-1]}\n{last_words}" if len(lines) > 1 else f"{how}: {lines[-1]}"
+    if last_words.startswith(TRACEBACK):
+        return f"{how}: {last_words.splitlines()[-1]}\n{last_words}"
+    return f"{how}; the last that it wrote:\n{last_words}"
 
 
 def _make_work_folder(container_dir: Path) -> Path:

@@ -15,9 +15,12 @@ from tfy.runtime import launch, proctree
 
 _POLL_S = 0.05
 _KILL_LIMIT_S = 5.0
-_TAIL_BYTES = 64 << 10
-_TAIL_LINES = 40
-_TRACEBACK = "Traceback (most recent call last):"
+_TAIL_BYTES = 1 << 20
+_TRACEBACK_LINES = 40
+_PLAIN_LINES = 10
+# With these an error is 20 KiB at most: many tasks' fit into one answer of the rendezvous.
+_LINE_LENGTH = 500
+TRACEBACK = "Traceback (most recent call last):"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +110,21 @@ def read_last_words(log: Path) -> str:
     except FileNotFoundError:
         return ""
     lines = text.rstrip().splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith(_TRACEBACK)]
+    starts = [number for number, line in enumerate(lines) if line.startswith(TRACEBACK)]
     if not starts:
-        return "\n".join(lines[-_TAIL_LINES // 2 :])
+        return "\n".join(map(_shorten, lines[-_PLAIN_LINES:]))
     traceback = lines[_first_of_chain(lines, starts) :]
-    if len(traceback) > _TAIL_LINES:
-        half = _TAIL_LINES // 2
+    if len(traceback) > _TRACEBACK_LINES:
+        half = _TRACEBACK_LINES // 2
         traceback = [*traceback[:half], "  ...", *traceback[-half:]]
-    return "\n".join(traceback)
+    return "\n".join(map(_shorten, traceback))
+
+
+def _shorten(line: str) -> str:
+    if len(line) <= _LINE_LENGTH:
+        return line
+    half = _LINE_LENGTH // 2
+    return f"{line[:half]} ... {line[-half:]}"
 
 
 def _first_of_chain(lines: list[str], starts: list[int]) -> int:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
 
-import grpc
 import skein
 from skein import proto
 
+from tfy.channel import make_channel
 from tfy.contract import LOCAL_CERTIFICATE, LOCAL_KEY
 from tfy.errors import UnreachableError
 from tfy.runtime.identity import ContainerIdentity
@@ -65,23 +65,13 @@ class MemoryRendezvous:
 
 
 class _BoundedClient(skein.ApplicationClient):  # type: ignore[misc]
-    """Skein's client of an application master, with a limit on every call and no proxy.
-
-    Skein 0.8.2 calls without a deadline, and its channel obeys `http_proxy`, which breaks the
-    connection inside the cluster (dask-yarn#22, #114).
-    """
+    """Skein's client of an application master, with a limit on every call: Skein 0.8.2 sets none."""
 
     def __init__(self, address: str, app_id: str, certificate: bytes, key: bytes) -> None:
         self.address = address
         self.id = app_id
         self.security = skein.Security(cert_bytes=certificate, key_bytes=key)
-        credentials = grpc.ssl_channel_credentials(certificate, key, certificate)
-        options = [
-            ("grpc.ssl_target_name_override", "skein-internal"),
-            ("grpc.default_authority", "skein-internal"),
-            ("grpc.enable_http_proxy", 0),
-        ]
-        self._channel = grpc.secure_channel(address, credentials, options)
+        self._channel = make_channel(address, certificate, key)
         self._stub = proto.AppMasterStub(self._channel)
 
     def _call(self, method: str, req: Any, timeout: float | None = None) -> Any:

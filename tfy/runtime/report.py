@@ -12,6 +12,7 @@ be lost, so such a value is written as the text "nan", "inf" or "-inf".
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -21,9 +22,10 @@ from typing import Literal, SupportsFloat
 import msgspec
 
 from tfy.contract import Metric, Progress
-from tfy.errors import InternalError
 
 _NotFinite = Literal["nan", "inf", "-inf"]
+
+_LOG = logging.getLogger(__name__)
 
 
 class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -116,7 +118,7 @@ class ReportReader:
         Steps and counters are the largest seen, checkpoint and each metric the newest, metrics
         in the order in which they first appeared. A file that does not exist yet has no lines.
 
-        Raises InternalError for a line that `append_report` would not have written.
+        A line that `append_report` would not have written is left out, with a warning.
         """
         try:
             with self._path.open("rb") as file:
@@ -125,16 +127,20 @@ class ReportReader:
         except FileNotFoundError:
             data = b""
         complete, _, _ = data.rpartition(b"\n")
-        for line in complete.split(b"\n") if complete else ():
-            self._progress = _fold(self._progress, self._parse(line))
+        for line in complete.splitlines():
+            parsed = self._parse(line)
+            if parsed is not None:
+                self._progress = _fold(self._progress, parsed)
         self._offset += len(complete) + 1 if complete else 0
         return self._progress
 
-    def _parse(self, line: bytes) -> _Line:
+    def _parse(self, line: bytes) -> _Line | None:
         try:
             return msgspec.json.decode(line, type=_Line)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            raise InternalError(f"{self._path}: not a line of a report: {line[:200]!r}: {error}") from error
+            # A full disk leaves half a line. What a training has done must not hang on its report.
+            _LOG.warning("%s: not a line of a report: %r: %s", self._path, line[:200], error)
+            return None
 
 
 def _fold(progress: Progress, line: _Line) -> Progress:

@@ -28,8 +28,7 @@ from tfy.paths import JobDir
 from tfy.runtime.identity import ENV_HADOOP_USER, ContainerIdentity
 
 _POLL_S = 0.25
-# Spark's own default is 384 MiB for anything small.
-_AM_OVERHEAD_MIB = 384
+_FIND_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +68,7 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
         "spark.yarn.dist.archives": ",".join(archives),
         "spark.yarn.maxAppAttempts": "1",
         "spark.yarn.am.memory": f"{plan.spark.am_heap_mib}m",
-        "spark.yarn.am.memoryOverhead": f"{_AM_OVERHEAD_MIB}m",
+        "spark.yarn.am.memoryOverhead": f"{plan.spark.am.memory_mib - plan.spark.am_heap_mib}m",
         "spark.yarn.am.extraJavaOptions": "-XX:+UseSerialGC",
         "spark.yarn.scheduler.heartbeat.interval-ms": "1000",
         "spark.driver.host": container.host,
@@ -124,17 +123,18 @@ class SparkHost:
         self._stopping = threading.Event()
         self._granted = 0
         self._executors = 0
+        self._application_id: str | None = None
         self._work: Future[None] | None = None
 
     def start(self) -> None:
         """Begins: the application, its executors, then the nodes on them."""
         self._work = self._thread.submit(self._run)
+        threading.Thread(target=self._find_application, name="spark-find", daemon=True).start()
 
     @property
     def application_id(self) -> str | None:
         """YARN's id of the Spark application, once there is one."""
-        context = self._context
-        return None if context is None else str(context.applicationId)
+        return self._application_id
 
     @property
     def granted(self) -> int:
@@ -166,14 +166,30 @@ class SparkHost:
     def _stop(self) -> None:
         if self._context is not None:
             self._context.stop()
-        elif SparkContext._jvm is not None:
-            # The application waits in the queue, and would go on to after its driver's death.
-            _kill_application(SparkContext._jvm, contract.submission_tag(self._plan.submission_id))
+        elif self._application_id is not None:
+            # It waits in the queue, and would go on to after its driver's death.
+            with _yarn_client(SparkContext._jvm) as yarn:
+                yarn.killApplication(_parse_id(SparkContext._jvm, self._application_id))
+
+    def _find_application(self) -> None:
+        """Spark tells the id only when its application master runs, which a full queue may put off."""
+        tag = contract.submission_tag(self._plan.submission_id)
+        while self._application_id is None and not self._stopping.wait(_FIND_EVERY_S):
+            jvm = SparkContext._jvm
+            if jvm is None:
+                continue
+            types = jvm.java.util.HashSet()
+            types.add("SPARK")
+            with _yarn_client(jvm) as yarn:
+                for report in yarn.getApplications(types):
+                    if tag in report.getApplicationTags():
+                        self._application_id = str(report.getApplicationId())
 
     def _run(self) -> None:
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
         context = SparkContext(conf=conf)
         self._context = context
+        self._application_id = str(context.applicationId)
         workers = self._plan.task("worker")
         self._wait_for_executors(context, workers.instances)
         if self._stopping.is_set():
@@ -185,8 +201,7 @@ class SparkHost:
     def _wait_for_executors(self, context: SparkContext, wanted: int) -> None:
         """The driver sets the limit: it stops this where executors are missing for too long."""
         status = context._jsc.sc().statusTracker()
-        records = context._jvm.org.apache.hadoop.yarn.api.records
-        application = records.ApplicationId.fromString(context.applicationId)
+        application = _parse_id(context._jvm, context.applicationId)
         with _yarn_client(context._jvm) as yarn:
             while self._executors < wanted and not self._stopping.wait(_POLL_S):
                 usage = yarn.getApplicationReport(application).getApplicationResourceUsageReport()
@@ -208,13 +223,8 @@ def _yarn_client(jvm: Any) -> Iterator[Any]:
         client.stop()
 
 
-def _kill_application(jvm: Any, tag: str) -> None:
-    types = jvm.java.util.HashSet()
-    types.add("SPARK")
-    with _yarn_client(jvm) as yarn:
-        for report in yarn.getApplications(types):
-            if tag in report.getApplicationTags():
-                yarn.killApplication(report.getApplicationId())
+def _parse_id(jvm: Any, application_id: str) -> Any:
+    return jvm.org.apache.hadoop.yarn.api.records.ApplicationId.fromString(application_id)
 
 
 def host_node(settings: HostSettings, indexes: Iterable[int]) -> Iterator[int]:

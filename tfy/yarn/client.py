@@ -20,10 +20,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
-import grpc
 import skein
 from skein import proto
 
+from tfy.channel import make_channel
 from tfy.errors import UnreachableError
 from tfy.states import ApplicationState, parse_application_state
 from tfy.yarn.credentials import Credentials
@@ -65,26 +65,22 @@ class JavaSettings:
 
 
 class _BoundedClient(skein.Client):  # type: ignore[misc]
-    """Skein's client of its driver process, with a limit on every call and no proxy."""
+    """Skein's client of its driver process, with a limit on every call."""
 
     def __init__(self, address: str, credentials: Credentials) -> None:
         self.address = address
         self.security = skein.Security(cert_bytes=credentials.certificate, key_bytes=credentials.key)
         self._proc = None
-        channel = grpc.ssl_channel_credentials(
-            credentials.certificate, credentials.key, credentials.certificate
-        )
-        options = [
-            ("grpc.ssl_target_name_override", "skein-internal"),
-            ("grpc.default_authority", "skein-internal"),
-            ("grpc.enable_http_proxy", 0),
-        ]
-        self._channel = grpc.secure_channel(address, channel, options)
+        self._channel = make_channel(address, credentials.certificate, credentials.key)
         self._stub = proto.DriverStub(self._channel)
 
     def _call(self, method: str, req: Any, timeout: float | None = None) -> Any:
         limit = SUBMIT_LIMIT_S if method == "submit" else CALL_LIMIT_S
         return super()._call(method, req, timeout=limit if timeout is None else timeout)
+
+
+class NoAnswerError(UnreachableError):
+    """YARN did not answer: whether it did what it was asked to is not known."""
 
 
 class Yarn:
@@ -115,11 +111,11 @@ class Yarn:
                     return None
                 raise
 
-    def list_applications(self, *, name: str | None = None) -> tuple[Application, ...]:
-        """Skein applications that YARN remembers, oldest first."""
+    def list_applications(self, *, name: str, user: str) -> tuple[Application, ...]:
+        """A user's Skein applications of one name that YARN remembers, oldest first."""
         states = [state.value.upper() for state in ApplicationState if state is not ApplicationState.UNKNOWN]
         with self._translating("list applications"):
-            found = self._client.get_applications(states=states, name=name)
+            found = self._client.get_applications(states=states, name=name, user=user)
         applications = [_parse_report(report) for report in found]
         return tuple(sorted(applications, key=lambda found: found.started or _EPOCH))
 
@@ -134,7 +130,7 @@ class Yarn:
             yield
         except (skein.exceptions.TimeoutError, skein.exceptions.ConnectionError) as error:
             said = _last_line(self._settings.log)
-            raise UnreachableError(
+            raise NoAnswerError(
                 f"YARN does not answer; it was to {what}" + (f" ({said})" if said else ""),
                 hint=f"is the ResourceManager up that {self._settings.conf_dir} names?",
             ) from error

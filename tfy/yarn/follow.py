@@ -24,12 +24,16 @@ _UNREACHABLE_LIMIT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """One job as YARN and its driver tell it. `report` is None before the driver has spoken."""
+    """One job as YARN and its driver tell it.
+
+    `report` is None before the driver has spoken, and where its word cannot be read: `trouble`.
+    """
 
     application: Application
     submission_id: str
     job_dir: JobDir
     report: JobReport | None
+    trouble: str | None = None
 
     @property
     def state(self) -> JobState:
@@ -61,10 +65,11 @@ class JobView:
 class Jobs:
     """The jobs of one cluster."""
 
-    def __init__(self, yarn: Yarn, storage: Storage, default_fs: str) -> None:
+    def __init__(self, yarn: Yarn, storage: Storage, user: str) -> None:
+        """`user` is whose jobs are found by name."""
         self._yarn = yarn
         self._storage = storage
-        self._default_fs = default_fs
+        self._user = user
 
     def find(self, target: str) -> Application:
         """The job's application, by YARN's id or by the job's name: then the newest of that name."""
@@ -83,13 +88,13 @@ class Jobs:
                 raise SpecError(f"{target}: YARN does not know this application")
             found = [application]
         else:
-            found = list(self._yarn.list_applications(name=target))
+            found = list(self._yarn.list_applications(name=target, user=self._user))
         jobs = [application for application in found if _submission_id(application) is not None]
         if not jobs and found:
             raise SpecError(f"{target}: this application is none of tfy's")
         if not jobs:
             raise SpecError(
-                f"{target}: YARN knows no job of this name",
+                f"{target}: YARN knows no job of this name of {self._user}'s",
                 hint="give the job's name as in job.yaml, or its application id",
             )
         return jobs
@@ -102,17 +107,27 @@ class Jobs:
         submission_id = _submission_id(application)
         if submission_id is None:
             raise SpecError(f"{application_id}: this application is none of tfy's")
-        job_dir = JobDir.of(self._default_fs, application.user, submission_id)
+        job_dir = JobDir.of(self._storage.default_fs, application.user, submission_id)
+        report, trouble = None, None
+        try:
+            report = self._read_report(job_dir, ended=application.state.final)
+        except UnreachableError as error:
+            # YARN's word is enough to go on with, and to end with.
+            trouble = error.message
         return JobView(
             application=application,
             submission_id=submission_id,
             job_dir=job_dir,
-            report=self._read_report(job_dir, ended=application.state.final),
+            report=report,
+            trouble=trouble,
         )
 
-    def kill(self, application_id: str) -> None:
-        """Kills the job."""
-        self._yarn.kill(application_id)
+    def kill(self, view: JobView) -> None:
+        """Kills the job: both applications, since Spark's may still wait in the queue."""
+        self._yarn.kill(view.application.id)
+        spark = view.report.spark_application_id if view.report else None
+        if spark is not None:
+            self._yarn.kill(spark)
 
     def _read_report(self, job_dir: JobDir, *, ended: bool) -> JobReport | None:
         for uri in (job_dir.result, job_dir.status) if ended else (job_dir.status,):
@@ -129,9 +144,10 @@ def follow_job(jobs: Jobs, application_id: str, show: Callable[[JobView], None])
     while True:
         try:
             view = jobs.view(application_id)
-        except UnreachableError:
+        except UnreachableError as error:
             lost_since = time.monotonic() if lost_since is None else lost_since
             if time.monotonic() - lost_since > _UNREACHABLE_LIMIT_S:
+                error.hint = f"the job goes on without its follower: tfy status {application_id}"
                 raise
         else:
             lost_since = None

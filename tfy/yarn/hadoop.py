@@ -7,13 +7,11 @@ not set                  the local cluster (`tfy cluster up`), if it is up
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from tfy.errors import UnreachableError
@@ -23,10 +21,6 @@ from tfy.yarn.jars import pyspark_jars
 
 ENV_CONF_DIR = "HADOOP_CONF_DIR"
 CLASSPATH_TIMEOUT_S = 60.0
-# YARN's own defaults, for sites that set the host alone.
-RM_WEB_PORT = 8088
-RM_WEB_TLS_PORT = 8090
-MAX_EXPANSIONS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +38,6 @@ class Hadoop:
         """`fs.defaultFS`, as `hdfs://host:port`; empty where the site files do not set it."""
         return self.properties.get("fs.defaultFS", "")
 
-    @property
-    def rm_web_addresses(self) -> tuple[str, ...]:
-        """The ResourceManagers' web addresses, as `http://host:port`; several where there are standbys."""
-        return rm_web_addresses(self.properties)
-
 
 def find_hadoop(environ: Mapping[str, str]) -> Hadoop:
     """The cluster to use. Raises `UnreachableError` with what was looked for, and the command that helps."""
@@ -64,7 +53,7 @@ def find_hadoop(environ: Mapping[str, str]) -> Hadoop:
         conf_dir=layout.conf,
         classpath=jars_classpath(layout.conf),
         source="local",
-        properties=read_site(layout.conf),
+        properties=read_properties(layout.conf),
     )
 
 
@@ -85,7 +74,7 @@ def _of_environment(conf_dir: Path, environ: Mapping[str, str]) -> Hadoop:
         conf_dir=conf_dir,
         classpath=_yarn_classpath(yarn, environ) if yarn else jars_classpath(conf_dir),
         source="environment",
-        properties=read_site(conf_dir),
+        properties=read_properties(conf_dir),
     )
 
 
@@ -125,36 +114,3 @@ def _not_found(environ: Mapping[str, str], state: Path, dead: tuple[str, ...]) -
     else:
         local = f"the local cluster of {state} is not up ({', '.join(dead)} not running)"
     return f"no Hadoop cluster: {ENV_CONF_DIR} is not set, {on_path}, and {local}"
-
-
-def read_site(conf_dir: Path) -> Mapping[str, str]:
-    """The properties of core-site.xml, hdfs-site.xml and yarn-site.xml, expanded and read-only."""
-    raw = read_properties(conf_dir)
-    return MappingProxyType({name: _expand(value, raw) for name, value in raw.items()})
-
-
-def _expand(value: str, properties: Mapping[str, str]) -> str:
-    """Hadoop's `${name}`: another property. What is not set stays as it is, as in Hadoop."""
-    for _ in range(MAX_EXPANSIONS):
-        expanded = re.sub(
-            r"\$\{([^{}$\s]+)\}", lambda found: properties.get(found.group(1), found.group(0)), value
-        )
-        if expanded == value:
-            break
-        value = expanded
-    return value
-
-
-def rm_web_addresses(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The web addresses of all ResourceManagers that the properties name."""
-    ids = [part.strip() for part in properties.get("yarn.resourcemanager.ha.rm-ids", "").split(",")]
-    tls = properties.get("yarn.http.policy", "HTTP_ONLY") == "HTTPS_ONLY"
-    suffixes = [f".{id}" for id in ids if id] or [""]
-    return tuple(_rm_web_address(properties, suffix, tls) for suffix in suffixes)
-
-
-def _rm_web_address(properties: Mapping[str, str], suffix: str, tls: bool) -> str:
-    key, port = ("webapp.https.address", RM_WEB_TLS_PORT) if tls else ("webapp.address", RM_WEB_PORT)
-    host = properties.get(f"yarn.resourcemanager.hostname{suffix}", "0.0.0.0")
-    address = properties.get(f"yarn.resourcemanager.{key}{suffix}") or f"{host}:{port}"
-    return f"{'https' if tls else 'http'}://{address}"

@@ -28,7 +28,6 @@ class Cluster:
     """The cluster that a command speaks to, before anything is started."""
 
     hadoop: Hadoop
-    default_fs: str
     storage: Storage
     user: str
 
@@ -44,7 +43,6 @@ def find_cluster(environ: Mapping[str, str]) -> Cluster:
         )
     return Cluster(
         hadoop=hadoop,
-        default_fs=default_fs,
         storage=Storage(default_fs, hadoop.properties),
         user=environ.get("HADOOP_USER_NAME") or getpass.getuser(),
     )
@@ -74,4 +72,4 @@ def open_jobs(environ: Mapping[str, str]) -> Iterator[Jobs]:
     """The jobs of the cluster, for commands that look or kill."""
     cluster = find_cluster(environ)
     with open_yarn(cluster, environ) as yarn:
-        yield Jobs(yarn, cluster.storage, cluster.default_fs)
+        yield Jobs(yarn, cluster.storage, cluster.user)

@@ -11,7 +11,7 @@ from pathlib import Path
 import tfy
 from tfy import contract
 from tfy.contract import Plan
-from tfy.errors import StartError
+from tfy.errors import SpecError, StartError
 from tfy.paths import JobDir
 from tfy.spec import JobSpec
 from tfy.storage.archives import pack, walk_files
@@ -52,7 +52,10 @@ def _make(local: Path, local_name: str, plan: Plan, sources: Sources) -> None:
     elif local_name == contract.LOCAL_CODE:
         pack(local, list_code())
     elif local_name == contract.LOCAL_PROGRAM:
-        pack(local, list_program(sources.spec))
+        try:
+            pack(local, list_program(sources.spec))
+        except OSError as error:
+            raise SpecError(f"{sources.spec.source}: files: {error}") from error
     elif local_name == contract.LOCAL_HADOOP_CONF:
         pack(local, [(path, path.name) for path in sorted(sources.conf_dir.glob("*.xml"))])
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tfy.contract import Plan
-from tfy.errors import SpecError, TfyError
+from tfy.errors import SpecError, TfyError, UnreachableError
 from tfy.paths import JobDir
 from tfy.plan import SiteFacts, make_plan
 from tfy.spec import JobSpec
-from tfy.yarn.client import Yarn
+from tfy.yarn.client import NoAnswerError, Yarn
 from tfy.yarn.convert import make_application_spec
 from tfy.yarn.session import Cluster
 from tfy.yarn.stage import Sources, stage_job
@@ -40,7 +41,7 @@ def plan_job(spec: JobSpec, cluster: Cluster) -> Plan:
 def read_site(cluster: Cluster) -> SiteFacts:
     """What the plan must know of the cluster, from its configuration."""
     return SiteFacts(
-        default_fs=cluster.default_fs,
+        default_fs=cluster.storage.default_fs,
         user=cluster.user,
         python=sys.executable,
         minimum_allocation_mib=_read_number(
@@ -56,11 +57,17 @@ def read_site(cluster: Cluster) -> SiteFacts:
 
 
 def submit_job(
-    plan: Plan, yarn: Yarn, cluster: Cluster, sources: Sources, narrate: Callable[[str], None]
-) -> Submission:
-    """Stages the job and submits it. The application id is written into the job's directory.
+    plan: Plan,
+    yarn: Yarn,
+    cluster: Cluster,
+    sources: Sources,
+    announce: Callable[[Submission], None],
+    narrate: Callable[[str], None],
+) -> str:
+    """Stages the job, submits it, and announces it the moment that YARN has taken it; its application id.
 
-    Where YARN does not take the application, the directory is removed again.
+    Where YARN refuses, the job's directory is removed again. Where YARN does not answer, or on Ctrl-C,
+    it may have taken the job, which then needs the directory.
     """
     job_dir = JobDir(plan.job_dir)
     check_queue(plan.queue, yarn.list_queues())
@@ -68,12 +75,21 @@ def submit_job(
         stage_job(cluster.storage, plan, sources, narrate)
         narrate("submitting")
         application_id = yarn.submit(make_application_spec(plan))
-    except TfyError:
-        # Not on Ctrl-C: YARN may have taken the application by then, and needs the directory.
-        cluster.storage.delete(job_dir.root)
+    except NoAnswerError as error:
+        error.hint = f"YARN may have taken the job all the same: tfy status {plan.name}"
         raise
-    cluster.storage.write(job_dir.application_id, application_id.encode())
-    return Submission(application_id=application_id, submission_id=plan.submission_id, job_dir=plan.job_dir)
+    except TfyError:
+        with suppress(UnreachableError):
+            cluster.storage.delete(job_dir.root)
+        raise
+    announce(
+        Submission(application_id=application_id, submission_id=plan.submission_id, job_dir=plan.job_dir)
+    )
+    try:
+        cluster.storage.write(job_dir.application_id, application_id.encode())
+    except UnreachableError as error:
+        narrate(f"the application id could not be noted in the job's directory: {error.message}")
+    return application_id
 
 
 def check_queue(queue: str, queues: tuple[str, ...]) -> None:
