@@ -69,6 +69,29 @@ tasks:
 """
 
 
+# Trains for ever, and tells of each step.
+TRAINING = """
+import tensorflow as tf
+from tfy.runtime import current_job
+
+strategy = current_job().strategy()
+coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+with strategy.scope():
+    total = tf.Variable(0.0)
+
+@tf.function
+def step():
+    total.assign_add(1.0)
+    return total.read_value()
+
+count = 0
+while True:
+    coordinator.fetch(coordinator.schedule(step))
+    count += 1
+    current_job().report(step=count, total=total)
+"""
+
+
 class Follower:
     """`tfy submit --follow` in the background, and the job that it follows."""
 

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import LocalHadoop
 from tests.jobs.running import (
     SMALL_TASKS,
+    TRAINING,
     ask_yarn,
     container_processes,
     follow,
@@ -57,8 +58,8 @@ def test_a_program_that_raises_in_its_last_line_fails_the_job(cluster: LocalHado
     assert 'finish("the job")' in skein["diagnostics"]
 
 
-def find_node(application_ids: list[str], task_index: str) -> int | None:
-    """The process of a worker's node, as soon as it exists."""
+def find_node(application_ids: list[str], task_type: str, task_index: int) -> int | None:
+    """The process of a task's node, as soon as it exists."""
     for application_id in application_ids:
         for pid in container_processes(application_id):
             try:
@@ -67,7 +68,7 @@ def find_node(application_ids: list[str], task_index: str) -> int | None:
             except OSError:
                 continue
             if command.endswith(b"-m\0tfy.runtime\0node\0") and {
-                b"TFY_TASK_TYPE=worker",
+                f"TFY_TASK_TYPE={task_type}".encode(),
                 f"TFY_TASK_INDEX={task_index}".encode(),
             } <= set(environment):
                 return pid
@@ -85,7 +86,7 @@ def test_a_worker_that_dies_before_it_registers_ends_the_job_soon(
 
         def kill_it() -> bool:
             ids = [app["id"] for app in list_applications(cluster, submission_id)]
-            pid = find_node(ids, "1")
+            pid = find_node(ids, "worker", 1)
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
@@ -100,6 +101,23 @@ def test_a_worker_that_dies_before_it_registers_ends_the_job_soon(
     assert worker["port"] is None
 
 
+def test_a_parameter_server_that_is_gone_is_the_cause_and_not_who_missed_it(
+    cluster: LocalHadoop, tmp_path: Path
+) -> None:
+    """Its node is killed, so no one of the job can tell: the driver must wait for YARN's word."""
+    with follow(cluster, write_job(tmp_path / "lost-ps", TRAINING)) as follower:
+        follower.wait_for("  total ")
+        application_id = follower.application_id
+        node = find_node([application_id], "ps", 0)
+        assert node is not None
+        os.kill(node, signal.SIGKILL)
+        assert follower.wait(30) == 1
+        assert follower.stdout.splitlines()[-1].startswith("lost-ps failed in ")
+    cause = read_status(cluster, application_id)["cause"]
+    assert cause.startswith("ps:0 was lost on 127.0.0."), cause
+    wait_until(lambda: not container_processes(application_id), limit_s=30, what="no process left")
+
+
 def test_workers_that_do_not_fit_end_at_the_start_limit(cluster: LocalHadoop, tmp_path: Path) -> None:
     """Two workers fill a node that has Spark's application master, but not one that has the driver."""
     worker_mib = (cluster.shape.node_memory_mib - SPARK_AM_HEAP_MIB - SPARK_AM_OVERHEAD_MIB) // 2
@@ -110,6 +128,7 @@ tasks:
   chief: {{memory: 1 GiB}}
 timeouts: {{start: 60 s}}
 """
+    wait_until(lambda: allocated_mib(cluster) == 0, limit_s=60, what="the cluster is free")
     began = time.monotonic()
     ended = run_tfy(cluster, "submit", str(write_job(tmp_path / "crowded", "pass", settings)), "--follow")
     assert ended.code == 4, ended.stderr
@@ -128,6 +147,7 @@ def test_what_still_waits_in_the_queue_is_released_too(cluster: LocalHadoop, tmp
     """Two drivers use up the queue's share for application masters: neither Spark's can begin."""
     driver_mib = cluster.shape.node_memory_mib * 7 // 8
     settings = f"{SMALL_TASKS.rstrip()}\n  driver: {{memory: {driver_mib} MiB}}\ntimeouts: {{start: 40 s}}\n"
+    wait_until(lambda: allocated_mib(cluster) == 0, limit_s=60, what="the cluster is free")
     names = ("queued-1", "queued-2")
     jobs = [write_job(tmp_path / name, "pass", settings) for name in names]
     with ThreadPoolExecutor(2) as pool:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import LocalHadoop
 from tests.jobs.running import (
+    TRAINING,
     Follower,
     container_processes,
     follow,
@@ -29,7 +30,8 @@ FOLLOWER_LIMIT_S = 15.0
 RELEASE_LIMIT_S = 30.0
 
 # Forks, double-forks and calls setsid, then trains for ever.
-PROGRAM = """
+PROGRAM = (
+    """
 import os, time
 
 def child():
@@ -47,26 +49,9 @@ if os.fork() == 0:
         os.closerange(0, 256)
         child()
     os._exit(0)
-
-import tensorflow as tf
-from tfy.runtime import current_job
-
-strategy = current_job().strategy()
-coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-with strategy.scope():
-    total = tf.Variable(0.0)
-
-@tf.function
-def step():
-    total.assign_add(1.0)
-    return total.read_value()
-
-count = 0
-while True:
-    coordinator.fetch(coordinator.schedule(step))
-    count += 1
-    current_job().report(step=count, total=total)
 """
+    + TRAINING
+)
 
 
 def kill_by_tfy(cluster: LocalHadoop, application_id: str) -> None:

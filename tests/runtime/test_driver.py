@@ -48,6 +48,7 @@ class PlayedApplication(MemoryRendezvous):
         self.looks = 0
         self.asked: list[tuple[str, Mapping[str, str]]] = []
         self.silent_from: int | None = None
+        self.lose_answers = 0
         self.ended: dict[str, str] = {}
 
     def items(self, prefix: str) -> Mapping[str, bytes]:
@@ -70,6 +71,9 @@ class PlayedApplication(MemoryRendezvous):
 
     def request_container(self, service: str, env: Mapping[str, str]) -> int:
         self.asked.append((service, env))
+        if self.lose_answers:
+            self.lose_answers -= 1
+            raise RendezvousLostError("the answer was lost")
         return sum(asked == service for asked, _ in self.asked) - 1
 
     def containers(self) -> tuple[ServiceContainer, ...]:
@@ -146,6 +150,15 @@ def test_services_wait_for_sparks_executors(plan: Plan) -> None:
     assert report.cause is not None
     assert "worker:1 not allocated: YARN granted 1 of 2" in report.cause
     assert application.get(contract.KEY_STOP) is not None
+
+
+def test_no_container_is_asked_for_twice_though_an_answer_is_lost(plan: Plan) -> None:
+    script = {3: everyone(plan, TaskState.REGISTERED), 4: {"chief:0": TaskState.SUCCEEDED}}
+    application = PlayedApplication(plan, script)
+    application.lose_answers = 1
+    report, _ = drive(plan, application, PlayedSpark(2))
+    assert report.state is JobState.SUCCEEDED
+    assert sorted(service for service, _ in application.asked) == ["chief", "ps", "ps"]
 
 
 def test_a_container_that_ends_without_a_word(plan: Plan) -> None:

@@ -106,7 +106,32 @@ def test_stop_ends_descendants_and_guard(tmp_path: Path, container_id: str) -> N
     assert count_left(container_id) == 0
 
 
-def test_program_dies_with_its_node(tmp_path: Path) -> None:
+def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from pathlib import Path
+from tfy.runtime.process import start_program
+start_program(
+    [sys.executable, "-c", "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"],
+    env=os.environ, work_dir=Path.cwd(), log=Path("log"), spared=frozenset(),
+)
+while not Path("pid").exists() or not Path("pid").read_text():
+    os.sched_yield()
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    program = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not proctree.is_running(program), limit_s=5, what="the program ended")
+
+
+def test_stopping_begins_gently(tmp_path: Path) -> None:
     program = start_program(
         [sys.executable, "-c", "import time; time.sleep(600)"],
         env=os.environ,
@@ -183,6 +208,14 @@ def test_last_words(tmp_path: Path, log: str, expected: str) -> None:
     path = tmp_path / "log"
     path.write_text(log)
     assert read_last_words(path) == expected
+
+
+def test_last_words_are_never_long(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("Traceback (most recent call last):\n  File\nValueError: " + "x" * 200_000 + "\n")
+    words = read_last_words(path)
+    assert words.startswith("Traceback (most recent call last):\n  File\nValueError: x")
+    assert len(words) < 1000
 
 
 def test_last_words_of_no_log(tmp_path: Path) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.plans import make_small_plan
 from tfy.contract import TaskRecord
-from tfy.runtime.judge import SETTLE_S, Seen, Verdict, judge, merge_records
+from tfy.runtime.judge import (
+    SETTLE_LOST_PEER_S,
+    SETTLE_S,
+    Seen,
+    Verdict,
+    blame_executor,
+    judge,
+    merge_records,
+)
 from tfy.states import JobState, TaskState
 
 PLAN = make_small_plan(workers=4)
@@ -59,6 +69,43 @@ def test_a_servers_failure_goes_before_the_chiefs() -> None:
     assert verdict.cause.startswith("worker:1 was lost on host1")
     assert "after it failed: chief:0" in verdict.cause
     assert not verdict.could_not_start
+
+
+def test_a_program_that_lost_a_peer_waits_for_the_peers_end_to_be_told() -> None:
+    tasks = tuple(
+        replace(record, error="exit code 1: UnavailableError: failed to connect")
+        if record.task == "chief:0"
+        else record
+        for record in running(chief_0=TaskState.FAILED)
+    )
+    assert judge(PLAN, seen(tasks, first_failure=10.0 - SETTLE_S)) is None
+    late = judge(PLAN, seen(tasks, first_failure=10.0 - SETTLE_LOST_PEER_S))
+    assert late is not None and late.cause is not None and late.cause.startswith("chief:0 failed")
+    known = judge(PLAN, seen(tasks, first_failure=10.0 - SETTLE_S, spark_failure="executor 2 lost: memory"))
+    assert known is not None
+    assert known.cause == "executor 2 lost: memory\n(after it failed: chief:0)"
+
+
+def test_spark_names_the_worker_that_it_lost() -> None:
+    tasks = tuple(
+        replace(record, container_id="container_1_2_01_000003") if record.task == "worker:2" else record
+        for record in running()
+    )
+    text = "ExecutorLostFailure … container_1_2_01_000003 on host: h: Container killed by YARN for memory"
+    blamed = blame_executor(PLAN, tasks, text, ended=9.0)
+    assert [record.task for record in blamed if record.state is TaskState.LOST] == ["worker:2"]
+    verdict = judge(PLAN, seen(blamed, first_failure=0.0, spark_failure=text))
+    assert verdict is not None and verdict.cause is not None
+    assert verdict.cause.startswith("worker:2 was lost on host1: ExecutorLostFailure")
+
+
+def test_a_lost_task_keeps_the_time_of_its_loss() -> None:
+    lost = TaskRecord(task="ps:0", state=TaskState.LOST, port=1, ended=5.0)
+    told = {"ps:0": TaskRecord(task="ps:0", state=TaskState.RUNNING, port=1)}
+    hosts = {"ps:0": TaskRecord(task="ps:0", state=TaskState.LOST, ended=9.0)}
+    assert merge_records((lost,), told, hosts) == (lost,)
+    late_word = {"ps:0": TaskRecord(task="ps:0", state=TaskState.FAILED, port=1, ended=4.0)}
+    assert merge_records((lost,), late_word, hosts)[0].state is TaskState.FAILED
 
 
 def test_missing_workers_are_named_at_the_start_limit() -> None:
