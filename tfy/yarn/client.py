@@ -33,6 +33,9 @@ CALL_LIMIT_S = 30.0
 SUBMIT_LIMIT_S = 120.0
 _START_LIMIT_S = 60.0
 _STOP_LIMIT_S = 10.0
+_JAVA_FLAGS = ("--add-opens=java.base/java.lang=ALL-UNNAMED",)
+# Hadoop's own command `yarn application`.
+_YARN_CLI = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -124,6 +127,26 @@ class Yarn:
         with self._translating(f"kill {application_id}"):
             self._client.kill_application(application_id)
 
+    def kill_spark(self, application_id: str) -> None:
+        """Kills a Spark application, which Skein would not; one that has ended already is no error."""
+        settings = self._settings
+        command = [settings.java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *_JAVA_FLAGS]
+        command += ["-cp", settings.classpath, _YARN_CLI, "application", "-kill", application_id]
+        try:
+            done = subprocess.run(
+                command,
+                env={**settings.environ, "HADOOP_CONF_DIR": str(settings.conf_dir)},
+                capture_output=True,
+                text=True,
+                timeout=CALL_LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise NoAnswerError(f"YARN does not answer; it was to kill {application_id}") from error
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            raise UnreachableError(f"YARN refuses to kill {application_id}: {said[-1]}")
+
     @contextmanager
     def _translating(self, what: str) -> Iterator[None]:
         try:
@@ -169,7 +192,7 @@ def _start_java(settings: JavaSettings, credentials: Credentials) -> tuple[subpr
             "-Xmx128m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            *_JAVA_FLAGS,
             "-Dskein.log.level=INFO",
             "com.anaconda.skein.Driver",
             "--jar",

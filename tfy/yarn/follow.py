@@ -127,7 +127,7 @@ class Jobs:
         self._yarn.kill(view.application.id)
         spark = view.report.spark_application_id if view.report else None
         if spark is not None:
-            self._yarn.kill(spark)
+            self._yarn.kill_spark(spark)
 
     def _read_report(self, job_dir: JobDir, *, ended: bool) -> JobReport | None:
         for uri in (job_dir.result, job_dir.status) if ended else (job_dir.status,):
