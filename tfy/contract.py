@@ -7,7 +7,7 @@ records from the nodes to the driver, the job's report from the driver to the cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import msgspec
@@ -194,6 +194,13 @@ class TaskRecord:
     exit_code: int | None = None
     error: str | None = None
     progress: Progress = Progress()
+
+
+def close_task(record: TaskRecord, ended: float) -> TaskRecord:
+    """A task of which nothing more will be heard: its node went with the job."""
+    if record.state.final or record.port is None:
+        return record
+    return replace(record, state=TaskState.LOST, error="ended with the job", ended=ended)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ def test_a_plan_for_a_person(plan: Plan, capsys: pytest.CaptureFixture[str]) -> 
     assert shown.err == ""
     assert lines[:3] == [
         "job digits",
-        "program train.py --epochs 3 --user=ada a$b cost: 5$",
+        "program train.py --epochs 3 --user=ada 'a$b' 'cost: 5$'",
         "strategy parameter_server",
     ]
     assert "directory hdfs://namenode:8020/user/ada/.tfy/0b5c" in lines

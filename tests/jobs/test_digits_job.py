@@ -134,7 +134,9 @@ def test_the_jobs_directory_holds_its_history(digits: DigitsJob, cluster: LocalH
     assert json.loads(read("plan.json"))["name"] == "digits"
     assert json.loads(read("result.json"))["state"] == "succeeded"
     assert hdfs.get_file_info(root).permission == 0o700
-    assert hdfs.get_file_info(f"{root}/private/skein.pem").permission == 0o600
+    assert hdfs.get_file_info(f"{root}/files/tfy.zip").permission == 0o600
+    with pytest.raises(FileNotFoundError):
+        hdfs.get_file_info(f"{root}/private")
 
 
 def test_status_finds_the_job_by_its_name(digits: DigitsJob, cluster: LocalHadoop) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.waiting import wait_until
 from tfy.runtime import proctree
-from tfy.runtime.process import read_last_words, start_program
+from tfy.runtime.process import read_last_words, start_program, telling_line
 
 # Forks, double-forks and calls setsid: three processes that leave their parent behind.
 ESCAPING = """
@@ -216,6 +216,18 @@ def test_last_words_are_never_long(tmp_path: Path) -> None:
     words = read_last_words(path)
     assert words.startswith("Traceback (most recent call last):\n  File\nValueError: x")
     assert len(words) < 1000
+
+
+def test_the_telling_line_is_the_exception_whatever_came_after() -> None:
+    assert telling_line(f"{FIRST}{DURING}{SECOND}\nI1201 late noise") == "ValueError: 2"
+    assert telling_line("one\ntwo") == "two"
+    assert telling_line("") == ""
+
+
+def test_last_words_hold_no_escape_sequences(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07\tend\n")
+    assert read_last_words(path) == "red bell\tend"
 
 
 def test_last_words_of_no_log(tmp_path: Path) -> None:

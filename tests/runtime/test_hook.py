@@ -112,3 +112,11 @@ def test_it_costs_next_to_nothing() -> None:
 
     pairs = [(seconds(hook_path()), seconds()) for _ in range(9)]
     assert statistics.median(with_hook - without for with_hook, without in pairs) < 0.02, pairs
+
+
+def test_a_program_whose_exit_handler_raises_does_not_end_well() -> None:
+    code = "import atexit; atexit.register(print, 'earlier'); atexit.register(lambda: 1 / 0); print('done')"
+    done = run(code, hook_path())
+    assert (done.returncode, done.stdout) == (1, "done\nearlier\n")
+    assert "ZeroDivisionError" in done.stderr
+    assert run("import atexit; atexit.register(print, 'fine')", hook_path()).returncode == 0

@@ -75,9 +75,15 @@ def test_runs_the_program_with_its_environment(
     ("program", "code", "telling"),
     [
         ("raise ValueError('in its last line')", 1, "ValueError: in its last line"),
-        ("import atexit; atexit.register(lambda: 1/0); raise SystemExit(3)", 3, "ZeroDivisionError"),
+        ("import atexit; atexit.register(lambda: 1/0)", 1, "exit code 1: ZeroDivisionError"),
+        ("raise SystemExit('I give up: no data')", 1, "exit code 1: I give up: no data"),
+        ("raise ValueError('two\\nlines')", 1, "exit code 1: ValueError: two\nTraceback"),
         ("import os; print('last'); os.sys.stdout.flush(); os._exit(3)", 3, "last"),
-        ("import os; os.kill(os.getpid(), 9)", 1, "killed by signal 9"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            1,
+            "killed by signal 9 (out of memory? its container has 1 GiB)",
+        ),
     ],
 )
 def test_a_failing_program_fails_its_task(

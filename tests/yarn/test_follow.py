@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.views import make_report, make_view
 from tfy.contract import JobReport
+from tfy.errors import SpecError
 from tfy.states import ApplicationState, JobState
-from tfy.yarn.follow import JobView
+from tfy.yarn.follow import Jobs, JobView
 
 RUNNING = make_report(JobState.RUNNING)
 SUCCEEDED = make_report(JobState.SUCCEEDED)
@@ -49,3 +52,13 @@ def test_the_cause_is_the_drivers_or_else_yarns() -> None:
     assert make_view(ApplicationState.FINISHED, "succeeded", "x", SUCCEEDED).cause is None
     view: JobView = make_view(ApplicationState.RUNNING, report=FAILED)
     assert view.cause is None
+
+
+class NoYarn:
+    """Must not be asked."""
+
+
+def test_no_name_is_no_job() -> None:
+    yarn: Any = NoYarn()
+    with pytest.raises(SpecError, match="no job is named"):
+        Jobs(yarn, yarn, "me").find_running(" ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -191,7 +192,7 @@ class LiveLine:
 def _plan_pairs(plan: Plan) -> list[tuple[str, str]]:
     pairs = [
         ("job", plan.name),
-        ("program", " ".join((plan.program, *plan.args))),
+        ("program", shlex.join((plan.program, *plan.args))),
         ("strategy", plan.strategy),
         ("queue", plan.queue),
         ("user", plan.user),

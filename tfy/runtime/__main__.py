@@ -156,9 +156,11 @@ def _drive(
     publisher.close()
     try:
         storage.publish(job_dir.result, contract.to_json(report))
+        # Every container has its own copy; no one needs the key any more.
+        storage.delete(job_dir.private)
     except UnreachableError as error:
         # The job's end does not hang on its history: YARN is told all the same.
-        _LOG.error("the job's result could not be written: %s", error)
+        _LOG.error("the job's directory could not be left in order: %s", error)
     return report
 
 

@@ -211,7 +211,7 @@ class Driver:
         self._spark.stop(_STOP_LIMIT_S)
         return replace(
             self._report,
-            tasks=tuple(_close(record) for record in tasks),
+            tasks=tuple(contract.close_task(record, time.time()) for record in tasks),
             state=verdict.state,
             phase=verdict.state.value,
             cause=verdict.cause,
@@ -266,13 +266,6 @@ _STATE_OF_CONTAINER = {
     "requested": TaskState.REQUESTED,
     "running": TaskState.ALLOCATED,
 }
-
-
-def _close(record: TaskRecord) -> TaskRecord:
-    """A task of which nothing more will be heard: its node went with its container."""
-    if record.state.final or not is_registered(record):
-        return record
-    return replace(record, state=TaskState.LOST, error="ended with the job", ended=time.time())
 
 
 def _only_executors_left(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -24,10 +25,11 @@ from tfy.runtime import cluster_spec, process
 from tfy.runtime.filesystem import hook_path
 from tfy.runtime.identity import ContainerIdentity, TaskIdentity
 from tfy.runtime.ports import hold_port
-from tfy.runtime.process import TRACEBACK, Program
+from tfy.runtime.process import TRACEBACK, Program, telling_line
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
 from tfy.runtime.report import ReportReader
 from tfy.states import TaskState
+from tfy.units import format_memory
 
 _LOG = logging.getLogger(__name__)
 
@@ -144,7 +146,11 @@ class Node:
         if code == 0 and not serves:
             self._tell(TaskState.SUCCEEDED, exit_code=code)
             return 0
-        self._tell(TaskState.FAILED, exit_code=code, error=describe_end(code, program.last_words()))
+        last_words = program.last_words()
+        if serves and TRACEBACK not in last_words:
+            last_words = ""  # TensorFlow's own chatter
+        memory_mib = self._settings.plan.task(self._settings.task.type).container.memory_mib
+        self._tell(TaskState.FAILED, exit_code=code, error=describe_end(code, last_words, memory_mib))
         return code if 0 < code < 256 else 1
 
     def _ask(self, key: str) -> bytes | None:
@@ -234,14 +240,17 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
     return env
 
 
-def describe_end(code: int, last_words: str) -> str:
-    """How a program ended, in words: a traceback's telling line first, then the last of its log."""
-    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+def describe_end(code: int, last_words: str, memory_mib: int) -> str:
+    """How a program ended: in its first line the most telling words, then the last of its log."""
+    how = f"exit code {code}"
+    if code < 0:
+        how = f"killed by signal {-code}"
+        if -code == signal.SIGKILL:
+            how += f" (out of memory? its container has {format_memory(memory_mib)})"
     if not last_words:
         return how
-    if last_words.startswith(TRACEBACK):
-        return f"{how}: {last_words.splitlines()[-1]}\n{last_words}"
-    return f"{how}; the last that it wrote:\n{last_words}"
+    line = telling_line(last_words)
+    return f"{how}: {line}" if line == last_words else f"{how}: {line}\n{last_words}"
 
 
 def _make_work_folder(container_dir: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ _TRACEBACK_LINES = 40
 _PLAIN_LINES = 10
 # With these an error is 20 KiB at most: many tasks' fit into one answer of the rendezvous.
 _LINE_LENGTH = 500
+# Colours and titles (CSI, OSC), then any other control character.
+_UNSEEN = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]")
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -120,7 +123,21 @@ def read_last_words(log: Path) -> str:
     return "\n".join(map(_shorten, traceback))
 
 
+def telling_line(last_words: str) -> str:
+    """The one line that says most: of a traceback its exception, else the last line."""
+    lines = last_words.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith(TRACEBACK)]
+    if starts:
+        # Frames are indented; what was written after the exception is not part of it.
+        for line in lines[starts[-1] + 1 :]:
+            if line and not line[0].isspace():
+                return line
+    return lines[-1] if lines else ""
+
+
 def _shorten(line: str) -> str:
+    """A line that a terminal shows as it is: no escape sequences, and not too long."""
+    line = _UNSEEN.sub("", line)
     if len(line) <= _LINE_LENGTH:
         return line
     half = _LINE_LENGTH // 2

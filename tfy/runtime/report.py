@@ -59,7 +59,7 @@ def append_report(
     """
     line = _Line(
         step=None if step is None else _whole_number("step", step),
-        checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+        checkpoint=None if checkpoint is None else _path("checkpoint", checkpoint),
         metrics={name: _encoded(_number(name, value)) for name, value in metrics.items()}
         if metrics
         else None,
@@ -78,12 +78,18 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, SupportsFloat) and not isinstance(value, bool):
         try:
             return float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass  # An array or a tensor of a graph has __float__ and refuses.
     raise TypeError(
         f"report({name}=...) takes one number: int, float, NumPy scalar or eager tensor without "
         f"dimensions; got {type(value).__name__}: {value!r:.80}"
     )
+
+
+def _path(name: str, value: object) -> str:
+    if isinstance(value, (str, os.PathLike)) and os.fspath(value):
+        return str(os.fspath(value))
+    raise TypeError(f"report({name}=...) takes a path as text, got {type(value).__name__}: {value!r:.80}")
 
 
 def _whole_number(name: str, value: object) -> int:

@@ -127,5 +127,6 @@ def _bounded(uri: str, call: Callable[[], T], limit_s: float) -> T:
     except FileNotFoundError as error:
         raise NotFoundError(f"{uri}: no such file or directory") from error
     except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        # The NameNode's answer goes on with its Java stack, which hdfs-native quotes.
+        reason = (str(error).strip().replace("\\n", "\n").splitlines() or [type(error).__name__])[0]
         raise UnreachableError(f"{uri}: {reason}") from error

@@ -91,6 +91,8 @@ def yarn_site(shape: ClusterShape, layout: ClusterLayout, classpath: Sequence[Pa
         # TensorFlow reserves far more address space than it uses.
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "true",
+        # Where it is true, as by default, the check is left to cgroups, which are not set up here.
+        "yarn.nodemanager.resource.memory.enforced": "false",
         # It calls a disk bad that is 90 % full, as a laptop's often is, and then the node takes no container.
         "yarn.nodemanager.disk-health-checker.enable": "false",
         "yarn.log-aggregation-enable": "true",

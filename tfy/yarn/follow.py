@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tfy.contract import JobReport, from_json, submission_of_tags
+from tfy.contract import JobReport, close_task, from_json, submission_of_tags
 from tfy.errors import EXIT_COULD_NOT_START, EXIT_JOB_FAILED, EXIT_OK, SpecError, UnreachableError
 from tfy.paths import JobDir
 from tfy.states import JobState, job_state_of
@@ -82,6 +82,8 @@ class Jobs:
 
     def _list(self, target: str) -> list[Application]:
         """The jobs that `target` may mean, oldest first; never none."""
+        if not target.strip():
+            raise SpecError("no job is named", hint="give its name as in job.yaml, or its application id")
         if target.startswith("application_"):
             application = self._yarn.report(target)
             if application is None:
@@ -111,6 +113,8 @@ class Jobs:
         report, trouble = None, None
         try:
             report = self._read_report(job_dir, ended=application.state.final)
+            if report is not None and application.state.final:
+                report = _close(report)
         except UnreachableError as error:
             # YARN's word is enough to go on with, and to end with.
             trouble = error.message
@@ -155,6 +159,12 @@ def follow_job(jobs: Jobs, application_id: str, show: Callable[[JobView], None])
             if view.state.final:
                 return view
         time.sleep(_POLL_S)
+
+
+def _close(report: JobReport) -> JobReport:
+    """The last that the driver told of a job that has ended: no task of it still runs."""
+    ended = report.ended or report.updated
+    return replace(report, tasks=tuple(close_task(record, ended) for record in report.tasks))
 
 
 def _submission_id(application: Application) -> str | None:

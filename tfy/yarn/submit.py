@@ -73,10 +73,21 @@ def submit_job(
     check_queue(plan.queue, yarn.list_queues())
     try:
         stage_job(cluster.storage, plan, sources, narrate)
-        narrate("submitting")
+    except BaseException:
+        # On Ctrl-C too: YARN has not been asked yet.
+        with suppress(UnreachableError):
+            cluster.storage.delete(job_dir.root)
+        narrate("nothing was submitted")
+        raise
+    narrate("submitting")
+    doubt = f"YARN may have taken the job all the same: tfy status {plan.name}"
+    try:
         application_id = yarn.submit(make_application_spec(plan))
     except NoAnswerError as error:
-        error.hint = f"YARN may have taken the job all the same: tfy status {plan.name}"
+        error.hint = doubt
+        raise
+    except KeyboardInterrupt:
+        narrate(doubt)
         raise
     except TfyError:
         with suppress(UnreachableError):

@@ -1,8 +1,9 @@
 """Gives an unchanged program `hdfs://`: this folder is on its PYTHONPATH.
 
 Python imports `sitecustomize` at its start. This one waits for the program to import TensorFlow,
-and then registers tfy's plugin with it; a program that never does pays nothing. If there is
-another `sitecustomize` further down the path, it runs as it would have without this one.
+and then registers tfy's plugin with it; a program that never does pays nothing. It also sees to
+it that a program whose exit handler raised does not end with 0. If there is another
+`sitecustomize` further down the path, it runs as it would have without this one.
 
 Everything here runs in the user's program: nothing heavy may be imported, and the only error
 raised is that the plugin could not be registered.
@@ -10,6 +11,8 @@ raised is that the plugin could not be registered.
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from importlib.machinery import PathFinder
 
@@ -17,6 +20,7 @@ TYPE_CHECKING = False  # `typing` itself takes milliseconds to import
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
+    from sys import UnraisableHookArgs
     from types import ModuleType
 
 WATCHED = "tensorflow"
@@ -95,5 +99,27 @@ def _run_next() -> None:
         return
 
 
+def _fail_with_atexit() -> None:
+    """Python ends with 0 though an exit handler raised; a job must not succeed by that."""
+    raised = []
+    show = sys.unraisablehook
+
+    def note(unraisable: UnraisableHookArgs) -> None:
+        show(unraisable)
+        if "atexit" in (unraisable.err_msg or ""):
+            raised.append(unraisable.err_msg)
+
+    def leave() -> None:
+        if raised:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
+
+    sys.unraisablehook = note
+    # The first to be registered is the last to run.
+    atexit.register(leave)
+
+
 sys.meta_path.insert(0, _TensorFlowFinder())
+_fail_with_atexit()
 _run_next()
