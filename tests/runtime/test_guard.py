@@ -137,7 +137,8 @@ def test_stopping_begins_gently(tmp_path: Path) -> None:
         env=os.environ,
         work_dir=tmp_path,
         log=tmp_path / "log",
-        spared=frozenset(),
+        # The cluster of the tests runs below this process too.
+        spared=frozenset(proctree.list_descendants(os.getpid())),
     )
     assert program.exit_code() is None
     assert program.stop(5.0) == -signal.SIGTERM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from tests.plans import make_small_plan
 from tests.waiting import wait_until
 from tfy import contract
 from tfy.contract import StopOrder, TaskRecord
+from tfy.runtime import proctree
 from tfy.runtime.identity import ContainerIdentity, TaskIdentity
 from tfy.runtime.node import Node, NodeSettings
 from tfy.runtime.rendezvous import MemoryRendezvous
@@ -41,7 +43,8 @@ def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
             ),
             task=TaskIdentity(type="chief", index=0),
             environ={"PATH": "/usr/bin:/bin", "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},
-            spared=frozenset(),
+            # The cluster of the tests runs below this process too.
+            spared=frozenset(proctree.list_descendants(os.getpid())),
         )
         rendezvous = MemoryRendezvous()
         return Node(settings, rendezvous), rendezvous
