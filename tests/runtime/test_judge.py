@@ -41,7 +41,6 @@ def seen(tasks: tuple[TaskRecord, ...], **more: object) -> Seen:
         "now": 10.0,
         "began": 0.0,
         "tasks": tasks,
-        "granted": 4,
         "executors": 4,
         **more,
     }
@@ -114,7 +113,7 @@ def test_missing_workers_are_named_at_the_start_limit() -> None:
     waiting = tuple(
         TaskRecord(task=name, state=states.get(name, TaskState.WAITING)) for name in PLAN.task_names()
     )
-    verdict = judge(PLAN, seen(waiting, now=61.0, granted=3, executors=2))
+    verdict = judge(PLAN, seen(waiting, now=61.0, executors=2))
     assert verdict is not None and verdict.cause is not None
     assert verdict.could_not_start
     assert "worker:3 not allocated: YARN granted 3 of 4 containers of 1024 MiB and 1 vcores" in verdict.cause

@@ -132,7 +132,6 @@ class Driver:
             now=now,
             began=self._began,
             tasks=tasks,
-            granted=self._spark.granted,
             executors=self._spark.executors,
             spark_failure=failure,
             first_failure=self._first_failure,

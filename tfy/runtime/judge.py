@@ -32,15 +32,13 @@ _LOST_PEER = (
 class Seen:
     """What the driver has seen of one job at one moment. Times are of a monotonic clock.
 
-    `granted` and `executors` are how many executors' containers YARN granted, and how many of them
-    registered with Spark; `spark_failure` is why the Spark side ended, where it did; `first_failure`
-    is when anything was first seen to have failed.
+    `executors` is how many executors registered with Spark; `spark_failure` is why the Spark side
+    ended, where it did; `first_failure` is when anything was first seen to have failed.
     """
 
     now: float
     began: float
     tasks: tuple[TaskRecord, ...]
-    granted: int
     executors: int
     spark_failure: str | None = None
     first_failure: float | None = None
@@ -109,9 +107,12 @@ def blame_executor(
 
 def has_failure(tasks: tuple[TaskRecord, ...], spark_failure: str | None) -> bool:
     """Whether anything has failed, be it the first cause or what followed from it."""
-    return spark_failure is not None or any(
-        record.state in (TaskState.FAILED, TaskState.LOST) for record in tasks
-    )
+    return spark_failure is not None or bool(list_failed(tasks))
+
+
+def list_failed(tasks: tuple[TaskRecord, ...]) -> list[TaskRecord]:
+    """The tasks that failed or were lost."""
+    return [record for record in tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
 
 
 def judge(plan: Plan, seen: Seen) -> Verdict | None:
@@ -136,8 +137,8 @@ def judge(plan: Plan, seen: Seen) -> Verdict | None:
 
 def settle_s(plan: Plan, seen: Seen) -> float:
     """How long to wait for the first cause: longer where a program says that it lost someone else."""
-    failed = [record for record in seen.tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
-    known = seen.spark_failure is not None or any(record.task not in lead_tasks(plan) for record in failed)
+    lead, failed = lead_tasks(plan), list_failed(seen.tasks)
+    known = seen.spark_failure is not None or any(record.task not in lead for record in failed)
     lost_peer = any(word in (record.error or "") for record in failed for word in _LOST_PEER)
     return SETTLE_LOST_PEER_S if lost_peer and not known else SETTLE_S
 
@@ -154,8 +155,7 @@ def first_cause(plan: Plan, seen: Seen) -> str:
     A server does not fail because its program does, and neither does Spark: so a server's failure goes
     first, then what Spark says, then the programs'; among equals the earlier.
     """
-    lead = lead_tasks(plan)
-    failed = [record for record in seen.tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
+    lead, failed = lead_tasks(plan), list_failed(seen.tasks)
     failed.sort(key=lambda record: (record.task in lead, record.ended or 0.0))
     if seen.spark_failure is not None and all(record.task in lead for record in failed):
         text, rest = seen.spark_failure, failed

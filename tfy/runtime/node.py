@@ -142,15 +142,16 @@ class Node:
 
     def _end(self, program: Program, code: int) -> int:
         """The program ended by itself: a server that does so has failed, whatever its code."""
-        serves = self._settings.plan.task(self._settings.task.type).runs == "server"
+        task = self._settings.plan.task(self._settings.task.type)
+        serves = task.runs == "server"
         if code == 0 and not serves:
             self._tell(TaskState.SUCCEEDED, exit_code=code)
             return 0
         last_words = program.last_words()
         if serves and TRACEBACK not in last_words:
             last_words = ""  # TensorFlow's own chatter
-        memory_mib = self._settings.plan.task(self._settings.task.type).container.memory_mib
-        self._tell(TaskState.FAILED, exit_code=code, error=describe_end(code, last_words, memory_mib))
+        error = describe_end(code, last_words, task.container.memory_mib)
+        self._tell(TaskState.FAILED, exit_code=code, error=error)
         return code if 0 < code < 256 else 1
 
     def _ask(self, key: str) -> bytes | None:

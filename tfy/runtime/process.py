@@ -113,7 +113,7 @@ def read_last_words(log: Path) -> str:
     except FileNotFoundError:
         return ""
     lines = text.rstrip().splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith(TRACEBACK)]
+    starts = _find_tracebacks(lines)
     if not starts:
         return "\n".join(map(_shorten, lines[-_PLAIN_LINES:]))
     traceback = lines[_first_of_chain(lines, starts) :]
@@ -126,13 +126,17 @@ def read_last_words(log: Path) -> str:
 def telling_line(last_words: str) -> str:
     """The one line that says most: of a traceback its exception, else the last line."""
     lines = last_words.splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith(TRACEBACK)]
+    starts = _find_tracebacks(lines)
     if starts:
         # Frames are indented; what was written after the exception is not part of it.
         for line in lines[starts[-1] + 1 :]:
             if line and not line[0].isspace():
                 return line
     return lines[-1] if lines else ""
+
+
+def _find_tracebacks(lines: list[str]) -> list[int]:
+    return [number for number, line in enumerate(lines) if line.startswith(TRACEBACK)]
 
 
 def _shorten(line: str) -> str:

@@ -66,8 +66,8 @@ def submit_job(
 ) -> str:
     """Stages the job, submits it, and announces it the moment that YARN has taken it; its application id.
 
-    Where YARN refuses, the job's directory is removed again. Where YARN does not answer, or on Ctrl-C,
-    it may have taken the job, which then needs the directory.
+    Where it was not submitted or YARN refuses, the job's directory is removed again. Where YARN, once
+    asked, does not answer, or on Ctrl-C then, it may have taken the job, which needs the directory.
     """
     job_dir = JobDir(plan.job_dir)
     check_queue(plan.queue, yarn.list_queues())
