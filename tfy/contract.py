@@ -18,11 +18,14 @@ from tfy.states import JobState, TaskState
 # --- environment variables of every task ------------------------------------------------------
 ENV_PLAN = "TFY_PLAN"
 ENV_REPORT = "TFY_REPORT"
+ENV_INPUT = "TFY_INPUT"
+ENV_DONE = "TFY_DONE"
 ENV_TASK_TYPE = "TFY_TASK_TYPE"
 ENV_TASK_INDEX = "TFY_TASK_INDEX"
 ENV_JOB_NAME = "TFY_JOB_NAME"
 ENV_SUBMISSION_ID = "TFY_SUBMISSION_ID"
 ENV_CHECKPOINT_DIR = "TFY_CHECKPOINT_DIR"
+ENV_EXPORT_DIR = "TFY_EXPORT_DIR"
 ENV_TF_CONFIG = "TF_CONFIG"
 
 # --- names in a container's working directory -------------------------------------------------
@@ -30,6 +33,8 @@ LOCAL_CODE = "tfy_code"
 LOCAL_PROGRAM = "program"
 LOCAL_HADOOP_CONF = "hadoop_conf"
 LOCAL_PLAN = "plan.json"
+LOCAL_INPUT = "input.json"
+LOCAL_DONE = "training_done"
 LOCAL_CERTIFICATE = ".skein.crt"
 LOCAL_KEY = ".skein.pem"
 
@@ -170,6 +175,23 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputProgress:
+    """What one task's reader has read of its share of the input (`job.dataset`).
+
+    `epochs` counts passes over the whole share that were read to the end; `epoch_records`, `epoch_bytes`
+    and `coverage` are of the first of them, `uneven` is how many others differed from it. `coverage` is a
+    sum modulo 2**64 that tells, over all tasks, whether each byte was read exactly once (tfy.shares).
+    """
+
+    records: int = 0
+    epochs: int = 0
+    epoch_records: int = 0
+    epoch_bytes: int = 0
+    coverage: int = 0
+    uneven: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """What one task's program has done so far, as its own process counted it."""
 
@@ -178,16 +200,21 @@ class Progress:
     reads: int = 0
     metrics: tuple[Metric, ...] = ()
     checkpoint: str | None = None
+    input: InputProgress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRecord:
-    """The current state of one task. Times are seconds since the epoch."""
+    """The current state of one task. Times are seconds since the epoch.
+
+    `node_web` is the web address (`host:port`) of the NodeManager that has its logs.
+    """
 
     task: str
     state: TaskState
     host: str | None = None
     port: int | None = None
+    node_web: str | None = None
     container_id: str | None = None
     started: float | None = None
     ended: float | None = None
