@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -11,8 +11,19 @@ import pytest
 from tests.plans import make_small_plan
 from tfy.errors import SpecError, UnreachableError
 from tfy.yarn import submit
+from tfy.yarn.capacity import NodeFacts
 from tfy.yarn.client import NoAnswerError
 from tfy.yarn.submit import Submission, check_queue, submit_job
+
+NODE = NodeFacts(
+    host="127.0.0.2",
+    web="127.0.0.2:8042",
+    labels=(),
+    state="running",
+    memory_mib=8192,
+    vcores=8,
+    gpus=0,
+)
 
 
 @dataclass
@@ -21,9 +32,13 @@ class PlayedYarn:
 
     failing: Exception | None = None
     queues: tuple[str, ...] = ("default",)
+    nodes: tuple[NodeFacts, ...] = (NODE,)
 
     def list_queues(self) -> tuple[str, ...]:
         return self.queues
+
+    def list_nodes(self) -> tuple[NodeFacts, ...]:
+        return self.nodes
 
     def submit(self, _spec: object) -> str:
         if self.failing is not None:
@@ -98,6 +113,12 @@ def test_a_failed_cleaning_does_not_hide_the_cause(run: Callable[..., Any]) -> N
 def test_an_unknown_queue_is_refused_with_those_that_there_are(run: Callable[..., Any]) -> None:
     with pytest.raises(SpecError, match="queue: default is no queue of this cluster; its queues: a, b"):
         run(PlayedYarn(queues=("a", "b")), PlayedStorage())
+
+
+def test_what_no_node_can_hold_is_refused_before_anything_is_staged(run: Callable[..., Any]) -> None:
+    storage = PlayedStorage(broken=True)
+    with pytest.raises(SpecError, match=r"tasks\.worker\.memory: 1 GiB asked, the largest node has 512 MiB"):
+        run(PlayedYarn(nodes=(replace(NODE, memory_mib=512),)), storage)
 
 
 @pytest.mark.parametrize("queue", ["default", "root.default"])

@@ -26,6 +26,7 @@ from skein import proto
 from tfy.channel import make_channel
 from tfy.errors import UnreachableError
 from tfy.states import ApplicationState, parse_application_state
+from tfy.yarn.capacity import NodeFacts
 from tfy.yarn.credentials import Credentials
 
 CALL_LIMIT_S = 30.0
@@ -97,6 +98,11 @@ class Yarn:
         """The names of the scheduler's queues."""
         with self._translating("list its queues"):
             return tuple(str(queue.name) for queue in self._client.get_all_queues())
+
+    def list_nodes(self) -> tuple[NodeFacts, ...]:
+        """The NodeManagers that the ResourceManager knows, whatever their state."""
+        with self._translating("list its nodes"):
+            return tuple(_parse_node(node) for node in self._client.get_nodes())
 
     def submit(self, spec: skein.ApplicationSpec) -> str:
         """Submits; YARN's application id."""
@@ -265,6 +271,20 @@ def _parse_report(report: skein.model.ApplicationReport) -> Application:
         tracking_url=report.tracking_url or "",
         started=_aware(report.start_time),
         finished=_aware(report.finish_time),
+    )
+
+
+def _parse_node(node: skein.model.NodeReport) -> NodeFacts:
+    total = node.total_resources
+    return NodeFacts(
+        host=str(node.host),
+        web=str(node.http_address),
+        # The default partition's name is empty.
+        labels=tuple(sorted(label for label in node.labels if label)),
+        state=str(node.state).lower(),
+        memory_mib=int(total.memory),
+        vcores=int(total.vcores),
+        gpus=int(total.gpus),
     )
 
 

@@ -19,6 +19,7 @@ def conf_files(
         layout.conf / "hdfs-site.xml": site_xml(hdfs_site(shape, layout)),
         layout.conf / "yarn-site.xml": site_xml(yarn),
         layout.conf / "capacity-scheduler.xml": site_xml(CAPACITY_SCHEDULER),
+        layout.conf / "resource-types.xml": site_xml(RESOURCE_TYPES),
         layout.log4j: LOG4J,
     }
     for number, ports in enumerate(shape.nodes, 1):
@@ -118,6 +119,7 @@ def node_site(number: int, ports: NodePorts, layout: ClusterLayout) -> dict[str,
     }
 
 
+GPU_RESOURCE = "yarn.io/gpu"
 RESOURCE_CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 CAPACITY_SCHEDULER = {
     "yarn.scheduler.capacity.root.queues": "default",
@@ -128,6 +130,10 @@ CAPACITY_SCHEDULER = {
     # One container a heartbeat, so that they spread over the nodes.
     "yarn.scheduler.capacity.per-node-heartbeat.multiple-assignments-enabled": "false",
 }
+
+# No NodeManager of this cluster offers one. Masters and clients must know the name all the same: a node
+# that does may join, and a client without this file could not read such a node's report.
+RESOURCE_TYPES = {"yarn.resource-types": GPU_RESOURCE}
 
 LOG4J = """\
 status = error

@@ -13,6 +13,7 @@ from tfy.errors import SpecError, TfyError, UnreachableError
 from tfy.paths import JobDir
 from tfy.plan import SiteFacts, make_plan
 from tfy.spec import JobSpec
+from tfy.yarn.capacity import check_capacity
 from tfy.yarn.client import NoAnswerError, Yarn
 from tfy.yarn.convert import make_application_spec
 from tfy.yarn.session import Cluster
@@ -71,6 +72,7 @@ def submit_job(
     """
     job_dir = JobDir(plan.job_dir)
     check_queue(plan.queue, yarn.list_queues())
+    check_capacity(plan, yarn.list_nodes())
     try:
         stage_job(cluster.storage, plan, sources, narrate)
     except BaseException:
