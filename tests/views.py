@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from tfy.contract import JobReport, TaskRecord
 from tfy.paths import JobDir
 from tfy.states import ApplicationState, JobState
-from tfy.yarn.client import Application
+from tfy.yarn.application import Application
 from tfy.yarn.follow import JobView
 
 BEGAN = datetime(2026, 12, 1, 12, 0, tzinfo=timezone.utc)

@@ -5,6 +5,7 @@
     ├── UnreachableError  exit 3   the cluster or the storage cannot be reached, or refuses
     ├── StartError        exit 4   the job could not start (allocation, rendezvous)
     ├── JobFailedError    exit 1   the job failed or was killed
+    ├── WaitLimitError    exit 124 the job has not ended within the limit of whoever waits
     └── InternalError     exit 1   a fault of tfy's own
 
 An error knows its exit status, the text for a person, and, where there is one, the command
@@ -20,6 +21,8 @@ EXIT_SPEC = 2
 EXIT_UNREACHABLE = 3
 EXIT_COULD_NOT_START = 4
 EXIT_STILL_RUNNING = 5
+# As the command `timeout` has it.
+EXIT_WAIT_LIMIT = 124
 EXIT_INTERRUPTED = 130
 
 
@@ -54,6 +57,12 @@ class StartError(TfyError):
 
 class JobFailedError(TfyError):
     """The job ran and failed, or was killed."""
+
+
+class WaitLimitError(TfyError):
+    """The job has not ended within the limit of whoever waits for it. It goes on."""
+
+    exit_status = EXIT_WAIT_LIMIT
 
 
 class InternalError(TfyError):

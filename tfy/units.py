@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from fractions import Fraction
 
 from tfy.errors import SpecError
@@ -113,3 +114,8 @@ def format_duration(seconds: float) -> str:
         if count:
             parts.append(f"{count} {name}")
     return " ".join(parts) or "0 s"
+
+
+def format_time(moment: datetime) -> str:
+    """A moment as this machine's clock shows it, to the second."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -61,4 +61,4 @@ class NoYarn:
 def test_no_name_is_no_job() -> None:
     yarn: Any = NoYarn()
     with pytest.raises(SpecError, match="no job is named"):
-        Jobs(yarn, yarn, "me").find_running(" ")
+        Jobs(yarn, yarn, "me").find(" ")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import LocalHadoop
 from tfy.errors import UnreachableError
-from tfy.yarn.hadoop import find_hadoop
+from tfy.yarn.hadoop import find_classpath, find_hadoop
 
 CORE_SITE = """<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://${nn.host}:8020</value></property>
@@ -41,7 +41,7 @@ def test_conf_dir_without_yarn_takes_pysparks_jars(site: Path) -> None:
     hadoop = find_hadoop({"HADOOP_CONF_DIR": str(site), "PATH": ""})
     assert hadoop.source == "environment"
     assert hadoop.conf_dir == site
-    head, *jars = hadoop.classpath.split(":")
+    head, *jars = find_classpath(hadoop, {}).split(":")
     assert head == str(site)
     assert any("hadoop-client-runtime" in jar for jar in jars)
     assert hadoop.default_fs == "hdfs://nn1:8020"
@@ -49,14 +49,16 @@ def test_conf_dir_without_yarn_takes_pysparks_jars(site: Path) -> None:
 
 def test_conf_dir_with_yarn_asks_it(site: Path, tmp_path: Path) -> None:
     path = make_yarn(tmp_path / "bin", 'echo "$HADOOP_CONF_DIR:/opt/hadoop/a.jar $*"')
-    hadoop = find_hadoop({"HADOOP_CONF_DIR": str(site), "PATH": path})
-    assert hadoop.classpath == f"{site}:/opt/hadoop/a.jar classpath --glob"
+    environ = {"HADOOP_CONF_DIR": str(site), "PATH": path}
+    assert find_classpath(find_hadoop(environ), environ) == f"{site}:/opt/hadoop/a.jar classpath --glob"
 
 
 def test_yarn_that_fails_is_told(site: Path, tmp_path: Path) -> None:
     path = make_yarn(tmp_path / "bin", "echo 'JAVA_HOME is not set' >&2; exit 1")
+    environ = {"HADOOP_CONF_DIR": str(site), "PATH": path}
+    hadoop = find_hadoop(environ)
     with pytest.raises(UnreachableError, match="exit code 1 and said: JAVA_HOME is not set"):
-        find_hadoop({"HADOOP_CONF_DIR": str(site), "PATH": path})
+        find_classpath(hadoop, environ)
 
 
 def test_wrong_conf_dir_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def kill(job: str) -> None:
     from tfy.yarn.session import open_jobs
 
     with open_jobs(os.environ) as jobs:
-        application = jobs.find_running(job)
+        application = jobs.find(job)
         if application.state.final:
             render.narrate(f"{application.id} has ended already: {application.final_status}")
             return

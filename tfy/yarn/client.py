@@ -26,6 +26,7 @@ from skein import proto
 from tfy.channel import make_channel
 from tfy.errors import UnreachableError
 from tfy.states import ApplicationState, parse_application_state
+from tfy.yarn.application import Application, NoAnswerError, Wanted, sort_applications
 from tfy.yarn.capacity import NodeFacts
 from tfy.yarn.credentials import Credentials
 
@@ -37,24 +38,6 @@ _STOP_LIMIT_S = 10.0
 _JAVA_FLAGS = ("--add-opens=java.base/java.lang=ALL-UNNAMED",)
 # Hadoop's own command `yarn application`.
 _YARN_CLI = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
-    """YARN's report of one application."""
-
-    id: str
-    name: str
-    user: str
-    queue: str
-    tags: tuple[str, ...]
-    state: ApplicationState
-    final_status: str
-    diagnostics: str
-    tracking_url: str
-    started: datetime | None
-    finished: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +64,6 @@ class _BoundedClient(skein.Client):  # type: ignore[misc]
     def _call(self, method: str, req: Any, timeout: float | None = None) -> Any:
         limit = SUBMIT_LIMIT_S if method == "submit" else CALL_LIMIT_S
         return super()._call(method, req, timeout=limit if timeout is None else timeout)
-
-
-class NoAnswerError(UnreachableError):
-    """YARN did not answer: whether it did what it was asked to is not known."""
 
 
 class Yarn:
@@ -120,13 +99,17 @@ class Yarn:
                     return None
                 raise
 
-    def list_applications(self, *, name: str, user: str) -> tuple[Application, ...]:
-        """A user's Skein applications of one name that YARN remembers, oldest first."""
-        states = [state.value.upper() for state in ApplicationState if state is not ApplicationState.UNKNOWN]
+    def list_applications(self, wanted: Wanted) -> tuple[Application, ...]:
+        """Jobs' Skein applications, oldest first."""
+        states = [
+            state.value.upper()
+            for state in ApplicationState
+            if state is not ApplicationState.UNKNOWN and (wanted.ended or not state.final)
+        ]
         with self._translating("list applications"):
-            found = self._client.get_applications(states=states, name=name, user=user)
+            found = self._client.get_applications(states=states, user=wanted.user)
         applications = [_parse_report(report) for report in found]
-        return tuple(sorted(applications, key=lambda found: found.started or _EPOCH))
+        return sort_applications([found for found in applications if wanted.matches(found)])
 
     def kill(self, application_id: str) -> None:
         """Kills the application. One that has ended already is no error."""

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from tfy.contract import JobReport, close_task, from_json, submission_of_tags
-from tfy.errors import EXIT_COULD_NOT_START, EXIT_JOB_FAILED, EXIT_OK, SpecError, UnreachableError
+from tfy.contract import JobReport, close_task, from_json, submission_tag
+from tfy.errors import (
+    EXIT_COULD_NOT_START,
+    EXIT_JOB_FAILED,
+    EXIT_OK,
+    SpecError,
+    UnreachableError,
+    WaitLimitError,
+)
 from tfy.paths import JobDir
 from tfy.states import JobState, job_state_of
 from tfy.storage.hdfs import NotFoundError, Storage
-from tfy.yarn.client import Application, Yarn
+from tfy.units import format_duration
+from tfy.yarn.application import SKEIN_TYPE, Application, Wanted, YarnDoor
+from tfy.yarn.find import APPLICATION_PREFIX, is_submission_id, make_unknown, pick_job
 
 _POLL_S = 1.0
 # A ResourceManager that restarts is back within this time.
 _UNREACHABLE_LIMIT_S = 60.0
+# Files of jobs that are read side by side for a list.
+_READERS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,66 +77,90 @@ class JobView:
 class Jobs:
     """The jobs of one cluster."""
 
-    def __init__(self, yarn: Yarn, storage: Storage, user: str) -> None:
+    def __init__(self, yarn: YarnDoor, storage: Storage, user: str) -> None:
         """`user` is whose jobs are found by name."""
         self._yarn = yarn
         self._storage = storage
         self._user = user
 
     def find(self, target: str) -> Application:
-        """The job's application, by YARN's id or by the job's name: then the newest of that name."""
-        return self._list(target)[-1]
+        """The job's Skein application, by the job's name, an id of either application, or the submission id.
 
-    def find_running(self, target: str) -> Application:
-        """As `find`, but the newest that has not ended, where there is one."""
-        found = self._list(target)
-        return ([application for application in found if not application.state.final] or found)[-1]
+        Of a name: the job that has not ended, or else the newest. A submission id may be cut to its
+        first eight characters. Raises `SpecError` where there is none, or several may be meant.
+        """
+        target = target.strip()
+        if not target:
+            raise SpecError("no job is named", hint="give its name as in job.yaml, or an id of it")
+        if target.startswith(APPLICATION_PREFIX):
+            return self._find_application(target)
+        mine = self._yarn.list_applications(Wanted(user=self._user))
+        found = pick_job(target, mine)
+        if found is None and is_submission_id(target):
+            found = self._find_submission(target.lower())
+        if found is None:
+            raise make_unknown(target, self._user, mine)
+        return found
 
-    def _list(self, target: str) -> list[Application]:
-        """The jobs that `target` may mean, oldest first; never none."""
-        if not target.strip():
-            raise SpecError("no job is named", hint="give its name as in job.yaml, or its application id")
-        if target.startswith("application_"):
-            application = self._yarn.report(target)
-            if application is None:
-                raise SpecError(f"{target}: YARN does not know this application")
-            found = [application]
-        else:
-            found = list(self._yarn.list_applications(name=target, user=self._user))
-        jobs = [application for application in found if _submission_id(application) is not None]
-        if not jobs and found:
-            raise SpecError(f"{target}: this application is none of tfy's")
-        if not jobs:
-            raise SpecError(
-                f"{target}: YARN knows no job of this name of {self._user}'s",
-                hint="give the job's name as in job.yaml, or its application id",
-            )
-        return jobs
+    def _find_application(self, application_id: str) -> Application:
+        found = self._yarn.report(application_id)
+        if found is None:
+            raise SpecError(f"{application_id}: YARN does not know this application")
+        if found.submission_id is None:
+            raise SpecError(f"{application_id}: this application is none of tfy's")
+        if found.type == SKEIN_TYPE:
+            return found
+        return self._find_submission(found.submission_id) or found
+
+    def _find_submission(self, submission_id: str) -> Application | None:
+        found = self._yarn.list_applications(Wanted(tag=submission_tag(submission_id)))
+        return found[-1] if found else None
+
+    def list_views(self, *, user: str | None, ended: bool) -> tuple[JobView, ...]:
+        """The jobs of `user` (None: of everybody), newest first; with `ended`, also those that have ended.
+
+        How far a job is comes from its directory, and is read for those that run only.
+        """
+        applications = self._yarn.list_applications(Wanted(user=user, ended=ended))
+        with ThreadPoolExecutor(_READERS, thread_name_prefix="views") as pool:
+            return tuple(pool.map(self._view_in_list, reversed(applications)))
+
+    def _view_in_list(self, application: Application) -> JobView:
+        report, trouble = None, None
+        if not application.state.final:
+            report, trouble = self._try_report(application)
+        return self._make_view(application, report, trouble)
 
     def view(self, application_id: str) -> JobView:
         """The job at this moment."""
         application = self._yarn.report(application_id)
         if application is None:
             raise UnreachableError(f"{application_id}: YARN does not know this application any more")
-        submission_id = _submission_id(application)
-        if submission_id is None:
+        if application.submission_id is None:
             raise SpecError(f"{application_id}: this application is none of tfy's")
-        job_dir = JobDir.of(self._storage.default_fs, application.user, submission_id)
-        report, trouble = None, None
+        report, trouble = self._try_report(application)
+        return self._make_view(application, report, trouble)
+
+    def _try_report(self, application: Application) -> tuple[JobReport | None, str | None]:
+        """The driver's word, or what kept it from being read: YARN's is enough to go on and to end with."""
+        job_dir = self._job_dir(application)
         try:
             report = self._read_report(job_dir, ended=application.state.final)
-            if report is not None and application.state.final:
-                report = _close(report)
         except UnreachableError as error:
-            # YARN's word is enough to go on with, and to end with.
-            trouble = error.message
+            return None, error.message
+        return (_close(report) if report is not None and application.state.final else report), None
+
+    def _make_view(self, application: Application, report: JobReport | None, trouble: str | None) -> JobView:
         return JobView(
             application=application,
-            submission_id=submission_id,
-            job_dir=job_dir,
+            submission_id=application.submission_id or "",
+            job_dir=self._job_dir(application),
             report=report,
             trouble=trouble,
         )
+
+    def _job_dir(self, application: Application) -> JobDir:
+        return JobDir.of(self._storage.default_fs, application.user, application.submission_id or "")
 
     def kill(self, view: JobView) -> None:
         """Kills the job: both applications, since Spark's may still wait in the queue."""
@@ -142,9 +178,18 @@ class Jobs:
         return None
 
 
-def follow_job(jobs: Jobs, application_id: str, show: Callable[[JobView], None]) -> JobView:
-    """Shows the job's every new view until it has ended; the last view."""
-    lost_since: float | None = None
+def follow_job(
+    jobs: Jobs,
+    application_id: str,
+    show: Callable[[JobView], None] | None = None,
+    *,
+    limit_s: float | None = None,
+) -> JobView:
+    """Shows the job's every new view until it has ended; the last view.
+
+    Raises `WaitLimitError` where it has not ended within `limit_s` seconds: the job goes on.
+    """
+    began, lost_since = time.monotonic(), None
     while True:
         try:
             view = jobs.view(application_id)
@@ -155,17 +200,21 @@ def follow_job(jobs: Jobs, application_id: str, show: Callable[[JobView], None])
                 raise
         else:
             lost_since = None
-            show(view)
+            if show is not None:
+                show(view)
             if view.state.final:
                 return view
-        time.sleep(_POLL_S)
+        pause_s = _POLL_S
+        if limit_s is not None:
+            pause_s = min(pause_s, began + limit_s - time.monotonic())
+            if pause_s <= 0:
+                raise WaitLimitError(
+                    f"{application_id} has not ended within {format_duration(limit_s)}; it goes on"
+                )
+        time.sleep(pause_s)
 
 
 def _close(report: JobReport) -> JobReport:
     """The last that the driver told of a job that has ended: no task of it still runs."""
     ended = report.ended or report.updated
     return replace(report, tasks=tuple(close_task(record, ended) for record in report.tasks))
-
-
-def _submission_id(application: Application) -> str | None:
-    return submission_of_tags(application.tags)

@@ -28,7 +28,8 @@ class Hadoop:
     """The cluster to use, and what Java needs to talk to it."""
 
     conf_dir: Path
-    classpath: str
+    yarn: str | None
+    """The `yarn` command that knows the class path; None where pyspark's jars serve."""
     source: Literal["environment", "local"]
     properties: Mapping[str, str]
     """What the site files say, `${...}` expanded."""
@@ -51,7 +52,7 @@ def find_hadoop(environ: Mapping[str, str]) -> Hadoop:
         raise UnreachableError(_not_found(environ, layout.state, dead), hint=UP_COMMAND)
     return Hadoop(
         conf_dir=layout.conf,
-        classpath=jars_classpath(layout.conf),
+        yarn=None,
         source="local",
         properties=read_properties(layout.conf),
     )
@@ -69,13 +70,17 @@ def _of_environment(conf_dir: Path, environ: Mapping[str, str]) -> Hadoop:
             hint="it must name the folder with a cluster's core-site.xml, hdfs-site.xml and yarn-site.xml",
         )
     conf_dir = conf_dir.absolute()
-    yarn = shutil.which("yarn", path=environ.get("PATH"))
     return Hadoop(
         conf_dir=conf_dir,
-        classpath=_yarn_classpath(yarn, environ) if yarn else jars_classpath(conf_dir),
+        yarn=shutil.which("yarn", path=environ.get("PATH")),
         source="environment",
         properties=read_properties(conf_dir),
     )
+
+
+def find_classpath(hadoop: Hadoop, environ: Mapping[str, str]) -> str:
+    """The class path for Java programs that talk to the cluster; `yarn` needs a second to tell it."""
+    return _yarn_classpath(hadoop.yarn, environ) if hadoop.yarn else jars_classpath(hadoop.conf_dir)
 
 
 def jars_classpath(conf_dir: Path) -> str:
