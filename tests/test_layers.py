@@ -27,8 +27,8 @@ CHANGING = (
     "reverse",
 )
 
-BASE = ("channel", "errors", "units", "states", "contract", "paths", "storage")
-SPEC = ("spec", "load", "yaml_marks", "yaml_fields", "job_keys", "job_values")
+BASE = ("bounded", "channel", "errors", "units", "states", "contract", "shares", "epoch", "paths", "storage")
+SPEC = ("spec", "load", "read_tasks", "yaml_marks", "yaml_fields", "job_keys", "task_keys", "job_values")
 
 # Room → what its modules may import of tfy, besides their own room. A room is the first part of a
 # module's name inside tfy, or several that belong together.
