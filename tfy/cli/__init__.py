@@ -16,8 +16,11 @@ from tfy.cli import edge
 VERBS: Mapping[str, str] = MappingProxyType(
     {
         "submit": "Submit the training job that JOB.yaml describes.",
-        "status": "Show a job by its application id, or the newest one of a name.",
-        "kill": "Kill a job by its application id, or the newest one of a name that still runs.",
+        "status": "Show how a job stands, or how and why it ended.",
+        "wait": "Wait, quietly, until a job has ended; the exit status is the job's.",
+        "ls": "List the jobs that run, or all that YARN remembers.",
+        "kill": "End a job now, with every process that it started.",
+        "completion": "Print the script that makes a shell complete verbs, options, jobs and tasks.",
         "cluster": "A real Hadoop on this machine: HDFS and YARN, for trying out and for tests.",
     }
 )
@@ -67,5 +70,5 @@ def main() -> None:
 
     Exit status: 0 succeeded, 1 the job failed or was killed, 2 the job file or the command line is
     wrong, 3 the cluster or the storage cannot be reached or refuses, 4 the job could not start,
-    130 interrupted.
+    124 the job did not end within the limit of `tfy wait`, 130 interrupted.
     """

@@ -6,11 +6,17 @@ import os
 
 import click
 
+from tfy.cli.options import job_argument
+
 
 @click.command()
-@click.argument("job", metavar="APP|NAME")
+@job_argument
 def kill(job: str) -> None:
-    """Kill a job by its application id, or the newest one of a name that still runs."""
+    """End a job now, with every process that it started.
+
+    JOB is a job's name, an application id or a submission id. A name of which several jobs run is
+    refused, with the list of them. One that has ended already is no error.
+    """
     from tfy.cli import render
     from tfy.yarn.session import open_jobs
 

@@ -6,16 +6,21 @@ import os
 
 import click
 
-from tfy.cli.options import json_option
+from tfy.cli.options import job_argument, json_option
 from tfy.errors import EXIT_OK
 
 
 @click.command()
-@click.argument("job", metavar="APP|NAME")
+@job_argument
 @click.option("--follow", is_flag=True, help="Follow it until it ends; the exit status is the job's.")
 @json_option
 def status(job: str, follow: bool, as_json: bool) -> int:
-    """Show a job by its application id, or the newest one of a name."""
+    """Show how a job stands, or how and why it ended.
+
+    JOB is a job's name (then the one that runs, or else the newest), an application id or a
+    submission id, of which eight characters are enough. A name of which several jobs run is
+    refused, with the list of them.
+    """
     from tfy.cli import render
     from tfy.cli.watch import watch_job
     from tfy.yarn.session import open_jobs

@@ -40,10 +40,27 @@ def watch_job(jobs: Jobs, application_id: str, *, as_json: bool) -> int:
         with render.LiveLine() as live:
             view = follow_job(jobs, application_id, _Screen(live).show)
     except KeyboardInterrupt:
-        render.narrate(
-            f"\nno longer following; the job goes on. `tfy status {application_id} --follow` follows it "
-            f"again, `tfy kill {application_id}` ends it"
-        )
-        return EXIT_INTERRUPTED
+        return _leave(application_id, "following")
     render.show_end(view, as_json=as_json)
     return view.exit_status
+
+
+def wait_for_job(jobs: Jobs, application_id: str, limit_s: float | None, *, as_json: bool) -> int:
+    """Says nothing until the job has ended, then one line; the exit status that its end means.
+
+    Raises `WaitLimitError` where `limit_s` seconds are over first.
+    """
+    try:
+        view = follow_job(jobs, application_id, limit_s=limit_s)
+    except KeyboardInterrupt:
+        return _leave(application_id, "waiting")
+    render.show_end_line(view, as_json=as_json)
+    return view.exit_status
+
+
+def _leave(application_id: str, doing: str) -> int:
+    render.narrate(
+        f"\nno longer {doing}; the job goes on. `tfy status {application_id} --follow` follows it "
+        f"again, `tfy kill {application_id}` ends it"
+    )
+    return EXIT_INTERRUPTED
