@@ -28,14 +28,20 @@ queue: root.ml
 strategy: parameter_server
 tasks:
   ps: {instances: 2, memory: 1024m, vcores: 2}
-  worker: {instances: "${WORKERS}", memory: "${MEMORY}", vcores: 3}
+  worker: {instances: "${WORKERS}", memory: "${MEMORY}", vcores: 3, gpus: 2, node_label: gpu}
   chief: {memory: 4g}
+  evaluator: {memory: 2g, gpus: 1}
   driver: {memory: 1.5 GiB, vcores: 2}
+rdma: preferred
 input:
   mode: tensorflow
   paths: ["hdfs:///data/train/*.tfrecord", "viewfs://cluster/data//more/"]
+  shard: record
+  unequal: repeat
+  seed: 7
 checkpoint: {dir: "hdfs://ns1/models/${WHO}/", keep: 5}
-timeouts: {start: 2 min, total: 6h}
+export: {dir: "hdfs://ns1/serving/${WHO}/", keep: 2}
+timeouts: {start: 2 min, total: 6h, evaluate: 1 min}
 env: {A: "1", B: "${WHO}"}
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfy.contract import ContainerPlan, Plan, SparkPlan, TaskPlan
+from tfy.contract import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan
 from tfy.plan import STAGED
 
 CONTAINER = ContainerPlan(memory_mib=1024, allocated_mib=1024, vcores=1)
@@ -39,9 +39,16 @@ def make_small_plan(
             driver_heap_mib=384,
         ),
         staged=STAGED,
-        input_paths=("hdfs:///data/*.tfrecord",),
+        input=InputPlan(
+            paths=("hdfs:///data/*.tfrecord",), shard="auto", unequal="repeat", seed=0, task_type="worker"
+        ),
+        rdma="off",
         checkpoint_dir="hdfs:///models/small",
         checkpoint_keep=3,
+        fresh=False,
+        export_dir=None,
+        export_keep=3,
         start_timeout_s=start_timeout_s,
         total_timeout_s=3600,
+        evaluate_timeout_s=60,
     )

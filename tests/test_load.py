@@ -9,9 +9,19 @@ import pytest
 
 from tests.job_files import FULL, SMALLEST, load_text, make_folder, refusals
 from tfy.errors import SpecError
-from tfy.job_keys import JOB_KEYS, MINIMUM_MEMORY
+from tfy.job_keys import JOB_KEYS
 from tfy.load import load
-from tfy.spec import CheckpointSpec, ContainerSpec, InputSpec, JobSpec, TaskSpec, TimeoutsSpec
+from tfy.spec import (
+    CheckpointSpec,
+    ContainerSpec,
+    ExportSpec,
+    InputSpec,
+    JobSpec,
+    Strategy,
+    TaskSpec,
+    TimeoutsSpec,
+)
+from tfy.task_keys import MINIMUM_MEMORY, STRATEGY_TASKS
 
 
 @pytest.fixture
@@ -33,15 +43,28 @@ def test_every_key(folder: Path) -> None:
         strategy="parameter_server",
         tasks=(
             TaskSpec(type="chief", instances=1, container=ContainerSpec(memory_mib=4096, vcores=3)),
-            TaskSpec(type="worker", instances=4, container=ContainerSpec(memory_mib=3072, vcores=3)),
+            TaskSpec(
+                type="worker",
+                instances=4,
+                container=ContainerSpec(memory_mib=3072, vcores=3, gpus=2, node_label="gpu"),
+            ),
             TaskSpec(type="ps", instances=2, container=ContainerSpec(memory_mib=1024, vcores=2)),
+            TaskSpec(
+                type="evaluator", instances=1, container=ContainerSpec(memory_mib=2048, vcores=1, gpus=1)
+            ),
         ),
         driver=ContainerSpec(memory_mib=1536, vcores=2),
+        rdma="preferred",
         input=InputSpec(
-            mode="tensorflow", paths=("hdfs:///data/train/*.tfrecord", "viewfs://cluster/data/more")
+            mode="tensorflow",
+            paths=("hdfs:///data/train/*.tfrecord", "viewfs://cluster/data/more"),
+            shard="record",
+            unequal="repeat",
+            seed=7,
         ),
         checkpoint=CheckpointSpec(dir="hdfs://ns1/models/ada", keep=5),
-        timeouts=TimeoutsSpec(start_s=120, total_s=21600),
+        export=ExportSpec(dir="hdfs://ns1/serving/ada", keep=2),
+        timeouts=TimeoutsSpec(start_s=120, total_s=21600, evaluate_s=60),
         env=(("A", "1"), ("B", "ada")),
     )
 
@@ -50,8 +73,8 @@ def test_defaults(folder: Path) -> None:
     spec = load_text(folder, SMALLEST)
     assert (spec.args, spec.files, spec.env) == ((), (), ())
     assert (spec.queue, spec.strategy) == ("default", "parameter_server")
-    assert (spec.input, spec.checkpoint) == (None, None)
-    assert spec.timeouts == TimeoutsSpec(start_s=600, total_s=86400)
+    assert (spec.input, spec.checkpoint, spec.export, spec.rdma) == (None, None, None, "off")
+    assert spec.timeouts == TimeoutsSpec(start_s=600, total_s=86400, evaluate_s=600)
     assert spec.driver == ContainerSpec(memory_mib=1024, vcores=1)
     chief, worker, ps = spec.tasks
     assert chief.container == worker.container == ContainerSpec(memory_mib=2048, vcores=1)
@@ -60,7 +83,7 @@ def test_defaults(folder: Path) -> None:
 
 def test_a_short_total_shortens_the_usual_start(folder: Path) -> None:
     spec = load_text(folder, SMALLEST + "timeouts: {total: 5 min}\n")
-    assert spec.timeouts == TimeoutsSpec(start_s=300, total_s=300)
+    assert spec.timeouts == TimeoutsSpec(start_s=300, total_s=300, evaluate_s=600)
 
 
 def test_anchors_are_read_like_the_value_they_stand_for(folder: Path) -> None:
@@ -74,7 +97,7 @@ def test_a_misspelt_key_in_full(folder: Path) -> None:
     text = SMALLEST.replace("  worker: {memory: 2 GiB}", "  worker:\n    instances: 2\n    memroy: 2 GiB")
     assert refusals(folder, text) == [
         'job.yaml:7: tasks.worker.memroy: unknown key; did you mean "memory"? '
-        "known keys: instances, memory, vcores"
+        "known keys: instances, memory, vcores, gpus, node_label"
     ]
 
 
@@ -136,3 +159,75 @@ def test_key_tables_agree() -> None:
         assert not set(keys.known) & set(keys.later), path
         parent, _, key = path.rpartition(".")
         assert not path or key in JOB_KEYS[parent].known
+
+
+WORKER = "  worker: {instances: 3, memory: 2 GiB}\n"
+
+
+def strategy_text(strategy: str, tasks: str) -> str:
+    return f"name: a\nprogram: train.py\nstrategy: {strategy}\ntasks:\n{tasks}"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "tasks", "expected"),
+    [
+        ("parameter_server", "  ps: {memory: 1 GiB}\n" + WORKER, ["chief 1", "worker 3", "ps 1"]),
+        ("multi_worker_mirrored", WORKER, ["worker 3"]),
+        ("none", WORKER, ["worker 3"]),
+        ("none", "  chief: {memory: 1 GiB}\n", ["chief 1"]),
+        ("none", "  ps: {memory: 1 GiB}\n" + WORKER, ["worker 3", "ps 1"]),
+        ("none", "  chief: {}\n" + WORKER, ["chief 1", "worker 3"]),
+    ],
+)
+def test_the_tasks_of_each_strategy(
+    folder: Path, strategy: Strategy, tasks: str, expected: list[str]
+) -> None:
+    spec = load_text(folder, strategy_text(strategy, tasks))
+    assert [f"{task.type} {task.instances}" for task in spec.tasks] == expected
+    with_evaluator = strategy_text(strategy, tasks + "  evaluator: {memory: 1 GiB}\n")
+    spec = load_text(folder, with_evaluator + 'checkpoint: {dir: "hdfs:///m"}\n')
+    assert [task.type for task in spec.tasks][-1] == "evaluator"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "tasks", "expected"),
+    [
+        (
+            "multi_worker_mirrored",
+            "  chief: {memory: 2 GiB}\n" + WORKER,
+            "job.yaml:5: tasks.chief: not accepted: under multi_worker_mirrored worker:0 leads",
+        ),
+        (
+            "multi_worker_mirrored",
+            WORKER + "  ps: {memory: 1 GiB}\n",
+            "job.yaml:6: tasks.ps: not accepted: multi_worker_mirrored has no parameter servers",
+        ),
+        ("multi_worker_mirrored", "  driver: {}\n", "job.yaml:5: tasks.worker: missing; give for example"),
+        (
+            "none",
+            "  driver: {memory: 1 GiB}\n",
+            "job.yaml:4: tasks: no task runs the program; give at least one of chief, worker, ps",
+        ),
+        ("none", "  chief: {vcores: 1}\n", "job.yaml:5: tasks.chief.memory: missing; give for example"),
+        (
+            "none",
+            "  evaluator: {memory: 1 GiB}\n" + WORKER,
+            "job.yaml:4: tasks: an evaluator reads checkpoints; say where they go",
+        ),
+    ],
+)
+def test_tasks_that_a_strategy_does_not_have(folder: Path, strategy: str, tasks: str, expected: str) -> None:
+    (line,) = refusals(folder, strategy_text(strategy, tasks))
+    assert line.startswith(expected)
+
+
+def test_an_export_folder_survives_a_fresh_start(folder: Path) -> None:
+    text = SMALLEST + 'checkpoint: {dir: "hdfs:///m"}\nexport: {dir: "hdfs:///m/export"}\n'
+    (line,) = refusals(folder, text)
+    assert line.startswith("job.yaml:7: export.dir: 'hdfs:///m/export' lies in checkpoint.dir, which --fresh")
+
+
+def test_every_strategy_has_its_rule() -> None:
+    for rules in STRATEGY_TASKS.values():
+        refused = {task_type for task_type, _ in rules.refused}
+        assert {*rules.required, *rules.possible} | refused == {"chief", "worker", "ps"}

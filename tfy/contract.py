@@ -27,6 +27,8 @@ ENV_SUBMISSION_ID = "TFY_SUBMISSION_ID"
 ENV_CHECKPOINT_DIR = "TFY_CHECKPOINT_DIR"
 ENV_EXPORT_DIR = "TFY_EXPORT_DIR"
 ENV_TF_CONFIG = "TF_CONFIG"
+# In Spark's executors: for find_gpus.sh.
+ENV_GPUS = "TFY_GPUS"
 
 # --- names in a container's working directory -------------------------------------------------
 LOCAL_CODE = "tfy_code"
@@ -81,6 +83,11 @@ def type_of_task(name: str) -> str:
     return name.partition(":")[0]
 
 
+# Outside the cluster spec: TensorFlow would wait for them (tf-yarn 53421d2, TonY#506).
+SIDE_TASKS = ("evaluator", "tensorboard")
+# In the order of the plan's tasks.
+_MAY_LEAD = ("chief", "worker", "ps")
+
 # --- the plan ---------------------------------------------------------------------------------
 Hosted = Literal["executor", "service"]
 Runs = Literal["program", "server"]
@@ -93,6 +100,8 @@ class ContainerPlan:
     memory_mib: int
     allocated_mib: int
     vcores: int
+    gpus: int = 0
+    node_label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +136,17 @@ class SparkPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputPlan:
+    """What the tasks read, and how it is shared out among the tasks of `task_type`."""
+
+    paths: tuple[str, ...]
+    shard: str
+    unequal: str
+    seed: int
+    task_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The resolved request: pure data, what is sent is made from it alone."""
 
@@ -142,13 +162,20 @@ class Plan:
     env: tuple[tuple[str, str], ...]
     tasks: tuple[TaskPlan, ...]
     driver: ContainerPlan
-    spark: SparkPlan
+    spark: SparkPlan | None
+    """None where no task is hosted by a Spark executor."""
     staged: tuple[StagedFile, ...]
-    input_paths: tuple[str, ...]
+    input: InputPlan | None
+    rdma: str
     checkpoint_dir: str | None
     checkpoint_keep: int
+    fresh: bool
+    """Whether what is in `checkpoint_dir` is moved aside before the first task starts."""
+    export_dir: str | None
+    export_keep: int
     start_timeout_s: int
     total_timeout_s: int
+    evaluate_timeout_s: int
 
     def task(self, task_type: str) -> TaskPlan:
         """The plan of one task type."""
@@ -156,6 +183,16 @@ class Plan:
             if task.type == task_type:
                 return task
         raise InternalError(f"the plan has no task type {task_type!r}")
+
+    def has(self, task_type: str) -> bool:
+        """Whether there are tasks of this type."""
+        return any(task.type == task_type for task in self.tasks)
+
+    @property
+    def lead(self) -> str:
+        """The task that leads, as `chief:0`: the chief, else worker:0, else ps:0."""
+        first = next(task.type for task in self.tasks if task.type in _MAY_LEAD)
+        return task_name(first, 0)
 
     def task_names(self) -> tuple[str, ...]:
         """All tasks by name, in the order of the plan and of their index."""
@@ -232,9 +269,13 @@ def close_task(record: TaskRecord, ended: float) -> TaskRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopOrder:
-    """The driver's message to every node: end the program in good order."""
+    """The driver's message to every node: end the program in good order.
+
+    With `evaluating` the evaluator goes on: it is told that training is done, and ends by itself.
+    """
 
     reason: str
+    evaluating: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

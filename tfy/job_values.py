@@ -7,15 +7,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import TypeVar, get_args
 
 from tfy.errors import SpecError
-from tfy.job_keys import LATER_INPUT_MODES, LATER_STRATEGIES, OWNED_ENV_NAMES, OWNED_ENV_PREFIXES
-from tfy.spec import STRATEGIES, Strategy
+from tfy.job_keys import LATER_INPUT_MODES, OWNED_ENV_NAMES, OWNED_ENV_PREFIXES
+from tfy.spec import Rdma, Shard, Strategy, Unequal
 
 STORAGE_SCHEMES = ("hdfs", "viewfs")
 
+Word = TypeVar("Word", bound=str)
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}", re.ASCII)
 _QUEUE = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _DOLLAR = re.compile(r"\$(\$|\{[A-Za-z_][A-Za-z0-9_]*\}|\{[^}]*\}?|[A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(/.*)?")
@@ -62,15 +66,38 @@ def check_queue(text: str) -> str:
     return text
 
 
+def check_node_label(text: str) -> str:
+    """A node label of YARN's; expressions of several are not a label."""
+    if not _LABEL.fullmatch(text):
+        raise SpecError(f"{text!r} is not a node label; accepted are letters, digits, '_' and '-'")
+    return text
+
+
 def check_strategy(text: str) -> Strategy:
-    """A strategy that this version has."""
-    for strategy in STRATEGIES:
-        if text == strategy:
-            return strategy
-    accepted = ", ".join(STRATEGIES)
-    if text in LATER_STRATEGIES:
-        raise SpecError(f"{text!r} is not supported yet; accepted: {accepted}")
-    raise SpecError(f"{text!r} is not a strategy; accepted: {accepted}")
+    """How the program trains."""
+    return _one_of(text, get_args(Strategy), "a strategy")
+
+
+def check_rdma(text: str) -> Rdma:
+    """Whether GPU collectives go over RDMA."""
+    return _one_of(text, get_args(Rdma), "an rdma setting")
+
+
+def check_shard(text: str) -> Shard:
+    """How input files are shared out."""
+    return _one_of(text, get_args(Shard), "a way to share out files")
+
+
+def check_unequal(text: str) -> Unequal:
+    """What is done where tasks would get unequal numbers of batches."""
+    return _one_of(text, get_args(Unequal), "a way to treat unequal numbers of batches")
+
+
+def _one_of(text: str, accepted: tuple[Word, ...], noun: str) -> Word:
+    for word in accepted:
+        if text == word:
+            return word
+    raise SpecError(f"{text!r} is not {noun}; accepted: {', '.join(accepted)}")
 
 
 def check_input_mode(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tfy import job_keys, yaml_marks
 from tfy.errors import SpecError
-from tfy.job_keys import JOB_KEYS, MINIMUM_MEMORY
+from tfy.job_keys import JOB_KEYS
 from tfy.job_values import (
     check_env_name,
     check_input_mode,
@@ -17,26 +17,25 @@ from tfy.job_values import (
     check_name,
     check_python_env,
     check_queue,
+    check_rdma,
+    check_shard,
     check_storage_uri,
     check_strategy,
+    check_unequal,
 )
+from tfy.read_tasks import read_tasks
 from tfy.spec import (
     DEFAULT_STRATEGY,
     CheckpointSpec,
-    ContainerSpec,
+    ExportSpec,
     InputSpec,
     JobSpec,
-    TaskSpec,
-    TaskType,
+    Strategy,
     TimeoutsSpec,
 )
-from tfy.units import format_duration, format_memory, parse_duration_s, parse_memory_mib
+from tfy.units import format_duration, parse_duration_s
 from tfy.yaml_fields import Fields, Problems
 from tfy.yaml_marks import YamlProblem, parse_yaml
-
-# What stands for a value that was refused while the rest of the file is read: never used, since then
-# there is a problem to raise.
-_REFUSED_MEMORY_MIB = 0
 
 
 def load(path: Path, environ: Mapping[str, str]) -> JobSpec:
@@ -81,7 +80,15 @@ def _read_job(fields: Fields, source: Path) -> JobSpec:
     fields.require("name", "name: digits")
     fields.require("program", "program: train.py")
     fields.text("python_env", check_python_env)
-    tasks, driver = _read_tasks(fields)
+    strategy = fields.text("strategy", check_strategy)
+    if strategy is None and "strategy" not in fields.names():
+        strategy = DEFAULT_STRATEGY
+    tasks, driver = read_tasks(fields, strategy)
+    checkpoint = _read_checkpoint(fields)
+    if checkpoint is None and any(task.type == "evaluator" for task in tasks):
+        fields.refuse(
+            "tasks", "an evaluator reads checkpoints; say where they go: checkpoint: {dir: hdfs:///…}"
+        )
     files = fields.texts("files", partial(check_local_path, base_dir=base_dir)) or ()
     _refuse_repeated(fields, "files", files)
     return JobSpec(
@@ -92,61 +99,19 @@ def _read_job(fields: Fields, source: Path) -> JobSpec:
         args=fields.texts("args", str) or (),
         files=files,
         queue=fields.text("queue", check_queue) or job_keys.DEFAULT_QUEUE,
-        strategy=fields.text("strategy", check_strategy) or DEFAULT_STRATEGY,
+        strategy=strategy or DEFAULT_STRATEGY,
         tasks=tasks,
         driver=driver,
-        input=_read_input(fields),
-        checkpoint=_read_checkpoint(fields),
+        rdma=fields.text("rdma", check_rdma) or "off",
+        input=_read_input(fields, strategy),
+        checkpoint=checkpoint,
+        export=_read_export(fields, checkpoint),
         timeouts=_read_timeouts(fields),
         env=_read_env(fields),
     )
 
 
-def _read_tasks(fields: Fields) -> tuple[tuple[TaskSpec, ...], ContainerSpec]:
-    nothing = ContainerSpec(memory_mib=_REFUSED_MEMORY_MIB, vcores=job_keys.DEFAULT_VCORES)
-    usual_driver = ContainerSpec(
-        memory_mib=job_keys.DEFAULT_DRIVER_MEMORY_MIB, vcores=job_keys.DEFAULT_VCORES
-    )
-    fields.require("tasks", "tasks: {ps: {memory: 1 GiB}, worker: {instances: 2, memory: 2 GiB}}")
-    tasks = fields.child("tasks", JOB_KEYS["tasks"])
-    if tasks is None:
-        return (), nothing
-    tasks.require("ps", "ps: {memory: 1 GiB}")
-    tasks.require("worker", "worker: {instances: 2, memory: 2 GiB}")
-    worker = _read_task(tasks, "worker", nothing)
-    ps = _read_task(tasks, "ps", nothing)
-    chief = _read_container(tasks.child("chief", JOB_KEYS["tasks.chief"]), "chief", worker.container)
-    driver = _read_container(tasks.child("driver", JOB_KEYS["tasks.driver"]), "driver", usual_driver)
-    return (TaskSpec(type="chief", instances=1, container=chief), worker, ps), driver
-
-
-def _read_task(tasks: Fields, task_type: TaskType, default: ContainerSpec) -> TaskSpec:
-    """A task type with instances of its own, which has to say how much memory each needs."""
-    task = tasks.child(task_type, JOB_KEYS[f"tasks.{task_type}"])
-    instances = None
-    if task is not None:
-        task.require("memory", "memory: 2 GiB")
-        instances = task.integer("instances", minimum=1)
-    return TaskSpec(
-        type=task_type,
-        instances=instances or job_keys.DEFAULT_INSTANCES,
-        container=_read_container(task, task_type, default),
-    )
-
-
-def _read_container(task: Fields | None, name: str, default: ContainerSpec) -> ContainerSpec:
-    if task is None:
-        return default
-    memory_mib = task.quantity("memory", parse_memory_mib, "a memory size")
-    minimum = MINIMUM_MEMORY[name]
-    if memory_mib is not None and memory_mib < minimum.mib:
-        accepted = f"{minimum.mib} MiB or more ({minimum.reason})"
-        task.refuse("memory", f"{format_memory(memory_mib)} is too little; accepted: {accepted}")
-    vcores = task.integer("vcores", minimum=1)
-    return ContainerSpec(memory_mib=memory_mib or default.memory_mib, vcores=vcores or default.vcores)
-
-
-def _read_input(fields: Fields) -> InputSpec | None:
+def _read_input(fields: Fields, strategy: Strategy | None) -> InputSpec | None:
     section = fields.child("input", JOB_KEYS["input"])
     if section is None:
         return None
@@ -156,33 +121,64 @@ def _read_input(fields: Fields) -> InputSpec | None:
     if paths == ():
         section.refuse("paths", "the list is empty; name at least one file, folder or pattern")
     _refuse_repeated(section, "paths", paths or ())
-    return InputSpec(mode="tensorflow", paths=paths or ())
+    unequal = section.text("unequal", check_unequal)
+    if strategy == "parameter_server" and unequal in ("drop", "refuse"):
+        section.refuse(
+            "unequal",
+            f"{unequal!r} is not possible under parameter_server, where each worker reads at its own pace "
+            "and a dataset that ends would end the training; accepted: repeat",
+        )
+    return InputSpec(
+        mode="tensorflow",
+        paths=paths or (),
+        shard=section.text("shard", check_shard) or "auto",
+        unequal=unequal or "repeat",
+        seed=section.integer("seed", minimum=0) or job_keys.DEFAULT_SEED,
+    )
 
 
 def _read_checkpoint(fields: Fields) -> CheckpointSpec | None:
     section = fields.child("checkpoint", JOB_KEYS["checkpoint"])
     if section is None:
         return None
-    section.require("dir", 'dir: "hdfs:///models/digits"')
+    directory, keep = _read_folder(section, 'dir: "hdfs:///models/digits"')
+    return CheckpointSpec(dir=directory, keep=keep or job_keys.DEFAULT_CHECKPOINT_KEEP)
+
+
+def _read_export(fields: Fields, checkpoint: CheckpointSpec | None) -> ExportSpec | None:
+    section = fields.child("export", JOB_KEYS["export"])
+    if section is None:
+        return None
+    directory, keep = _read_folder(section, 'dir: "hdfs:///serving/digits"')
+    if checkpoint and directory and f"{directory}/".startswith(f"{checkpoint.dir}/"):
+        section.refuse(
+            "dir", f"{directory!r} lies in checkpoint.dir, which --fresh moves away; choose another"
+        )
+    return ExportSpec(dir=directory, keep=keep or job_keys.DEFAULT_EXPORT_KEEP)
+
+
+def _read_folder(section: Fields, example: str) -> tuple[str, int | None]:
+    """The folder `dir` on HDFS and how many of its kind to `keep`."""
+    section.require("dir", example)
     keep = section.integer("keep", minimum=1)
     directory = section.text("dir", check_storage_uri)
     if directory is not None and any(character in directory for character in "*?[]{}"):
         section.refuse("dir", f"{directory!r} is a pattern; give one folder")
-    return CheckpointSpec(dir=directory or "", keep=keep or job_keys.DEFAULT_CHECKPOINT_KEEP)
+    return directory or "", keep
 
 
 def _read_timeouts(fields: Fields) -> TimeoutsSpec:
     section = fields.child("timeouts", JOB_KEYS["timeouts"])
-    if section is None:
-        return TimeoutsSpec(
-            start_s=job_keys.DEFAULT_START_TIMEOUT_S, total_s=job_keys.DEFAULT_TOTAL_TIMEOUT_S
-        )
-    start_s = section.quantity("start", parse_duration_s, "a duration")
-    total_s = section.quantity("total", parse_duration_s, "a duration") or job_keys.DEFAULT_TOTAL_TIMEOUT_S
-    if start_s is not None and start_s > total_s:
+    given = {
+        key: section.quantity(key, parse_duration_s, "a duration") if section else None
+        for key in JOB_KEYS["timeouts"].known
+    }
+    total_s = given["total"] or job_keys.DEFAULT_TOTAL_TIMEOUT_S
+    start_s = given["start"] or min(job_keys.DEFAULT_START_TIMEOUT_S, total_s)
+    if section and start_s > total_s:
         section.refuse("start", f"{format_duration(start_s)} is longer than total")
-    usual_start_s = min(job_keys.DEFAULT_START_TIMEOUT_S, total_s)
-    return TimeoutsSpec(start_s=start_s or usual_start_s, total_s=total_s)
+    evaluate_s = given["evaluate"] or job_keys.DEFAULT_EVALUATE_TIMEOUT_S
+    return TimeoutsSpec(start_s=start_s, total_s=total_s, evaluate_s=evaluate_s)
 
 
 def _read_env(fields: Fields) -> tuple[tuple[str, str], ...]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Strategy = Literal["parameter_server"]
-TaskType = Literal["chief", "worker", "ps"]
+Strategy = Literal["parameter_server", "multi_worker_mirrored", "none"]
+TaskType = Literal["chief", "worker", "ps", "evaluator"]
+Rdma = Literal["off", "preferred", "required"]
+Shard = Literal["auto", "file", "record"]
+Unequal = Literal["repeat", "drop", "refuse"]
 
-STRATEGIES: tuple[Strategy, ...] = ("parameter_server",)
 DEFAULT_STRATEGY: Strategy = "parameter_server"
-TASK_TYPES: tuple[TaskType, ...] = ("chief", "worker", "ps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,8 @@ class ContainerSpec:
 
     memory_mib: int
     vcores: int
+    gpus: int = 0
+    node_label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +40,13 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSpec:
-    """The TFRecord files that the workers read themselves (InputMode.TENSORFLOW)."""
+    """The TFRecord files that the tasks read themselves (InputMode.TENSORFLOW)."""
 
     mode: Literal["tensorflow"]
     paths: tuple[str, ...]
+    shard: Shard = "auto"
+    unequal: Unequal = "repeat"
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +58,22 @@ class CheckpointSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExportSpec:
+    """Where models to serve go, and how many versions are kept."""
+
+    dir: str
+    keep: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimeoutsSpec:
-    """Limits in seconds: `start` until every task is running, `total` until the job has ended."""
+    """Limits in seconds: `start` until every task is running, `total` until the job has ended,
+    `evaluate` for the evaluator's last checkpoint once training has ended.
+    """
 
     start_s: int
     total_s: int
+    evaluate_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +90,9 @@ class JobSpec:
     strategy: Strategy
     tasks: tuple[TaskSpec, ...]
     driver: ContainerSpec
+    rdma: Rdma
     input: InputSpec | None
     checkpoint: CheckpointSpec | None
+    export: ExportSpec | None
     timeouts: TimeoutsSpec
     env: tuple[tuple[str, str], ...]

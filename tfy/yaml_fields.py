@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from tfy import yaml_marks
 from tfy.errors import SpecError
-from tfy.job_keys import Keys
 from tfy.job_values import substitute
+from tfy.task_keys import Keys
 from tfy.yaml_marks import Entry, Node, Problem, Scalar, join_path
 
 T = TypeVar("T")

@@ -42,14 +42,17 @@ def test_a_plan_for_a_person(plan: Plan, capsys: pytest.CaptureFixture[str]) -> 
     assert "input hdfs:///data/train/*.tfrecord" in lines
     assert "checkpoint hdfs://ns1/models/ada (the newest 5 are kept)" in lines
     assert "timeouts start 2 min, total 6 h" in lines
-    table = lines.index("container count memory allocated vcores")
-    assert lines[table + 1 : table + 7] == [
+    assert "export hdfs://ns1/serving/ada (the newest 2 are kept)" in lines
+    assert "rdma preferred" in lines
+    table = lines.index("container count memory allocated vcores gpus label")
+    assert lines[table + 1 : table + 8] == [
         "chief 1 4 GiB 4 GiB 3",
-        "worker 4 3 GiB 3 GiB 3",
+        "worker 4 3 GiB 3 GiB 3 2 gpu",
         "ps 2 1 GiB 1 GiB 2",
+        "evaluator 1 2 GiB 2 GiB 1 1",
         "driver 1 1536 MiB 2 GiB 2",
         "spark am 1 768 MiB 1 GiB 1",
-        "total 9 20736 MiB 21 GiB 22",
+        "total 10 22784 MiB 23 GiB 23 9",
     ]
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tfy.contract import ContainerPlan, Plan, SparkPlan, TaskPlan, to_json
+from tfy.contract import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan, to_json
 from tfy.errors import InternalError, SpecError, StartError
 from tfy.runtime import Task, current_job
-from tfy.runtime.context import wait_for_servers
 from tfy.runtime.report import ReportReader
+from tfy.runtime.strategy import wait_for_servers
 
 CONTAINER = ContainerPlan(memory_mib=1024, allocated_mib=1024, vcores=1)
 PLAN = Plan(
@@ -39,11 +39,18 @@ PLAN = Plan(
         am=CONTAINER, am_heap_mib=1, executor_heap_mib=1, executor_overhead_mib=1, driver_heap_mib=1
     ),
     staged=(),
-    input_paths=("hdfs:///data/*.tfrecord",),
+    input=InputPlan(
+        paths=("hdfs:///data/*.tfrecord",), shard="auto", unequal="repeat", seed=0, task_type="worker"
+    ),
+    rdma="off",
     checkpoint_dir="hdfs:///models/digits",
     checkpoint_keep=3,
+    fresh=False,
+    export_dir=None,
+    export_keep=3,
     start_timeout_s=600,
     total_timeout_s=3600,
+    evaluate_timeout_s=60,
 )
 
 
@@ -126,7 +133,7 @@ def test_a_report_of_nothing_is_a_mistake(tmp_path: Path) -> None:
 
 def test_another_strategy_is_refused(tmp_path: Path) -> None:
     plan = dataclasses.replace(PLAN, strategy="none")
-    with pytest.raises(SpecError, match="'none'"):
+    with pytest.raises(SpecError, match="strategy: none"):
         current_job(make_environ(tmp_path, plan)).strategy()
 
 

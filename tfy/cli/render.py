@@ -21,6 +21,7 @@ from tfy.units import format_duration, format_memory
 
 if TYPE_CHECKING:
     # These load Skein and HDFS, which an error message or a dry run does without.
+    from tfy.cli.listing import JobRow
     from tfy.yarn.follow import JobView
     from tfy.yarn.submit import Submission
 
@@ -80,9 +81,8 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     console.print()
     rows = list_containers(plan)
     cells = [_plan_cells(row) for row in (*rows, sum_containers(rows))]
-    console.print(
-        make_table(("container", "count", "memory", "allocated", "vcores"), cells, right=(1, 2, 3, 4))
-    )
+    headings = ("container", "count", "memory", "allocated", "vcores", "gpus", "label")
+    console.print(make_table(headings, cells, right=(1, 2, 3, 4, 5)))
     console.print("\nnothing was sent: this was a dry run", soft_wrap=True)
 
 
@@ -134,6 +134,29 @@ def show_end(view: JobView, *, as_json: bool) -> None:
         if figures:
             make_console().print(make_pairs(figures))
     show_text(story.describe_end(view))
+
+
+def show_end_line(view: JobView, *, as_json: bool) -> None:
+    """How a job ended, in one line."""
+    from tfy.cli import story
+
+    if as_json:
+        show_json(_view_data(view))
+    else:
+        show_text(story.describe_end(view))
+
+
+def show_jobs(rows: Sequence[JobRow], *, as_json: bool) -> None:
+    """One line a job."""
+    from tfy.cli.listing import make_columns
+
+    if as_json:
+        for row in rows:
+            show_json(row)
+    elif rows:
+        headings, columns = zip(*make_columns(rows), strict=True)
+        right = (headings.index("duration"),)
+        make_console().print(make_table(headings, zip(*columns, strict=True), right=right))
 
 
 def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> Table:
@@ -199,9 +222,16 @@ def _plan_pairs(plan: Plan) -> list[tuple[str, str]]:
         ("directory", plan.job_dir),
         ("python", plan.python),
     ]
-    pairs += [("input", path) for path in plan.input_paths]
+    pairs += [("environment", f"{name}={value}") for name, value in plan.env]
+    pairs += [("input", path) for path in (plan.input.paths if plan.input else ())]
     if plan.checkpoint_dir is not None:
         pairs.append(("checkpoint", f"{plan.checkpoint_dir} (the newest {plan.checkpoint_keep} are kept)"))
+        if plan.fresh:
+            pairs.append(("", "what is in it is moved aside first"))
+    if plan.export_dir is not None:
+        pairs.append(("export", f"{plan.export_dir} (the newest {plan.export_keep} are kept)"))
+    if plan.rdma != "off":
+        pairs.append(("rdma", plan.rdma))
     start, total = format_duration(plan.start_timeout_s), format_duration(plan.total_timeout_s)
     pairs.append(("timeouts", f"start {start}, total {total}"))
     return pairs
@@ -209,7 +239,15 @@ def _plan_pairs(plan: Plan) -> list[tuple[str, str]]:
 
 def _plan_cells(row: PlanRow) -> tuple[str, ...]:
     memory, allocated = format_memory(row.memory_mib), format_memory(row.allocated_mib)
-    return (row.container, str(row.count), memory, allocated, str(row.vcores))
+    return (
+        row.container,
+        str(row.count),
+        memory,
+        allocated,
+        str(row.vcores),
+        str(row.gpus or ""),
+        row.node_label or "",
+    )
 
 
 def _task_cells(record: TaskRecord) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from tfy.runtime import identity, proctree
 from tfy.runtime.guard import start_guard
 
 if TYPE_CHECKING:
+    from tfy.runtime.driver import Executors
     from tfy.runtime.rendezvous import SkeinRendezvous
-    from tfy.runtime.spark import SparkHost
 
 _LOG = logging.getLogger("tfy")
 # YARN keeps 64 KiB of diagnostics; a cause longer than this helps no one.
@@ -97,11 +97,11 @@ def _run_driver(
     environ: Mapping[str, str], container: identity.ContainerIdentity, _spared: frozenset[int]
 ) -> int:
     from tfy.runtime.rendezvous import connect
-    from tfy.runtime.spark import SparkHost, make_spark_settings
+    from tfy.runtime.spark import NoSpark, SparkHost, make_spark_settings
 
     plan = identity.load_plan(container.work_dir)
     application = connect(container)
-    spark = SparkHost(plan, make_spark_settings(plan, container))
+    spark = SparkHost(plan, make_spark_settings(plan, container)) if plan.spark else NoSpark()
     try:
         report = _drive(plan, container, application, spark)
     except Exception as error:  # noqa: BLE001 - the edge of the cluster side: whatever it was, YARN is told
@@ -140,7 +140,7 @@ def _drive(
     plan: Plan,
     container: identity.ContainerIdentity,
     application: SkeinRendezvous,
-    spark: SparkHost,
+    spark: Executors,
 ) -> JobReport:
     from tfy.runtime.driver import Driver
     from tfy.runtime.publisher import Publisher

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from tfy.contract import TaskRecord, type_of_task
+from tfy.contract import SIDE_TASKS, TaskRecord, type_of_task
 from tfy.errors import InternalError
 
 ClusterSpec = Mapping[str, tuple[str, ...]]
-
-# Never part of the cluster: TensorFlow would wait for them (tf-yarn 53421d2, TonY#506).
-_OUTSIDE = ("evaluator", "tensorboard")
 
 
 def make_cluster_spec(records: Iterable[TaskRecord]) -> ClusterSpec:
@@ -19,7 +16,7 @@ def make_cluster_spec(records: Iterable[TaskRecord]) -> ClusterSpec:
     by_type: dict[str, dict[int, str]] = {}
     for record in records:
         task_type, index = type_of_task(record.task), record.task.rpartition(":")[2]
-        if task_type in _OUTSIDE:
+        if task_type in SIDE_TASKS:
             continue
         if record.host is None or record.port is None:
             raise InternalError(f"{record.task} registered without an address")

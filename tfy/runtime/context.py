@@ -13,8 +13,6 @@ TensorFlow is imported only where a method needs it.
 from __future__ import annotations
 
 import os
-import socket
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +27,7 @@ from tfy.contract import (
     from_json,
     task_name,
 )
-from tfy.errors import SpecError, StartError
+from tfy.errors import SpecError
 from tfy.runtime.report import append_report
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 _NEEDED = (ENV_PLAN, ENV_TASK_TYPE, ENV_TASK_INDEX, ENV_REPORT)
 _HINT = "start it by: tfy submit JOB.yaml"
-_CONNECT_TIMEOUT_S = 2.0
-_RETRY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ class Job:
     @property
     def input_paths(self) -> tuple[str, ...]:
         """The paths and patterns under `input.paths`, as written in job.yaml."""
-        return self.plan.input_paths
+        return self.plan.input.paths if self.plan.input else ()
 
     @property
     def checkpoint_dir(self) -> str | None:
@@ -85,24 +81,21 @@ class Job:
         """How many checkpoints to keep (`checkpoint.keep`)."""
         return self.plan.checkpoint_keep
 
-    def strategy(self, *, timeout_s: float = 120.0) -> tf.distribute.ParameterServerStrategy:
-        """The strategy of job.yaml, connected to this job's workers and parameter servers.
+    @property
+    def is_lead(self) -> bool:
+        """Whether this task leads: the chief does, or without one worker:0. It alone saves and exports."""
+        return str(self.task) == self.plan.lead
 
-        Waits up to `timeout_s` seconds until each of them accepts connections. Raises StartError
-        that names those which do not, and SpecError where job.yaml has another strategy.
+    def strategy(self, *, timeout_s: float = 120.0) -> tf.distribute.Strategy:
+        """The strategy of job.yaml, connected to this job's tasks; under it the program makes its model.
+
+        Call it before anything else of TensorFlow. Under parameter_server it waits up to `timeout_s`
+        seconds until each server accepts connections. An evaluator gets TensorFlow's default strategy.
+        Raises StartError that names servers which do not answer, and SpecError under `strategy: none`.
         """
-        if self.plan.strategy != "parameter_server":
-            raise SpecError(
-                f"job.strategy() needs `strategy: parameter_server`, job.yaml has {self.plan.strategy!r}"
-            )
-        import tensorflow as tf
+        from tfy.runtime.strategy import make_strategy
 
-        from tfy.runtime.filesystem import register
-
-        register()
-        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        wait_for_servers(_servers(resolver.cluster_spec().as_dict()), timeout_s)
-        return tf.distribute.ParameterServerStrategy(resolver)
+        return make_strategy(self.plan, self.task.type, timeout_s)
 
     def dataset(self, pipeline: Callable[[tf.data.Dataset], tf.data.Dataset]) -> tf.data.Dataset:
         """The records under `input.paths`, shared out among the workers, without end.
@@ -155,44 +148,3 @@ def current_job(environ: Mapping[str, str] | None = None) -> Job:
         raise SpecError(f"{ENV_PLAN}={plan_file}: {error.strerror}", hint=_HINT) from error
     task = Task(environ[ENV_TASK_TYPE], int(environ[ENV_TASK_INDEX]))
     return Job(plan=plan, task=task, report_file=Path(environ[ENV_REPORT]))
-
-
-def _servers(cluster: Mapping[str, list[str]]) -> dict[str, str]:
-    """Task name to host:port of all tasks that run TensorFlow's built-in server."""
-    return {
-        task_name(task_type, index): address
-        for task_type in ("ps", "worker")
-        for index, address in enumerate(cluster.get(task_type, []))
-    }
-
-
-def wait_for_servers(servers: Mapping[str, str], timeout_s: float) -> None:
-    """Wait until every server (task name to host:port) accepts a connection.
-
-    Raises StartError after `timeout_s` seconds, naming each that did not and why. TensorFlow
-    itself would wait for them without an end and without a word.
-    """
-    deadline = time.monotonic() + timeout_s
-    missing = {task: f"{address}: not tried" for task, address in servers.items()}
-    while missing:
-        for task in list(missing):
-            error = _connection_error(servers[task], deadline)
-            if error is None:
-                del missing[task]
-            else:
-                missing[task] = f"{servers[task]}: {error}"
-        if missing and time.monotonic() >= deadline:
-            listed = "; ".join(f"{task} at {reason}" for task, reason in missing.items())
-            raise StartError(f"no connection within {timeout_s:g} s to {listed}")
-        if missing:
-            time.sleep(_RETRY_S)
-
-
-def _connection_error(address: str, deadline: float) -> str | None:
-    host, _, port = address.rpartition(":")
-    limit_s = max(0.1, min(_CONNECT_TIMEOUT_S, deadline - time.monotonic()))
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=limit_s).close()
-    except OSError as error:
-        return error.strerror or str(error)
-    return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -23,7 +23,9 @@ from tfy.runtime.judge import (
     all_registered,
     blame_executor,
     has_failure,
+    has_lead_succeeded,
     is_registered,
+    is_side_task,
     judge,
     merge_records,
 )
@@ -91,6 +93,7 @@ class Driver:
         self._began = time.monotonic()
         self._heard = self._began
         self._first_failure: float | None = None
+        self._lead_done: float | None = None
         self._services_asked = False
         self._cluster_told = False
         self._report = JobReport(
@@ -128,6 +131,8 @@ class Driver:
         now = time.monotonic()
         if self._first_failure is None and has_failure(tasks, failure):
             self._first_failure = now
+        if self._lead_done is None and has_lead_succeeded(self._plan, tasks):
+            self._lead_done = now
         return Seen(
             now=now,
             began=self._began,
@@ -135,6 +140,7 @@ class Driver:
             executors=self._spark.executors,
             spark_failure=failure,
             first_failure=self._first_failure,
+            lead_done=self._lead_done,
         )
 
     def _read_tasks(self) -> tuple[TaskRecord, ...]:
@@ -195,18 +201,27 @@ class Driver:
         self._services_asked = True
 
     def _phase(self, seen: Seen) -> str:
+        if self._lead_done is not None:
+            return "finishing"
         if self._cluster_told:
             return "training"
-        if self._spark.application_id is None:
+        if self._plan.spark is not None and self._spark.application_id is None:
             return "starting Spark"
         if not self._services_asked:
             return "waiting for worker containers"
         return "waiting for tasks to register"
 
     def _finish(self, verdict: Verdict) -> JobReport:
+        succeeded = verdict.cause is None
+        reason = "the job has succeeded" if succeeded else "the job has failed"
+        if succeeded and any(map(_is_evaluating, self._report.tasks)):
+            self._tell(state=JobState.RUNNING, phase="evaluating the last checkpoint")
+            order = StopOrder(reason="training is done", evaluating=True)
+            self._wait_for_end(order, _STOP_LIMIT_S, but=_is_evaluating)
+            self._spark.stop(_STOP_LIMIT_S)
+            self._wait_for_end(order, self._plan.evaluate_timeout_s)
         self._tell(state=JobState.STOPPING, phase="stopping")
-        reason = "the job has succeeded" if verdict.cause is None else "the job has failed"
-        tasks = self._wait_for_tasks(StopOrder(reason=reason))
+        tasks = self._wait_for_end(StopOrder(reason=reason), _STOP_LIMIT_S)
         self._spark.stop(_STOP_LIMIT_S)
         return replace(
             self._report,
@@ -219,25 +234,30 @@ class Driver:
             ended=time.time(),
         )
 
-    def _wait_for_tasks(self, order: StopOrder) -> tuple[TaskRecord, ...]:
-        """Stops every node; gives each time to end its program and to tell its last figures."""
-        limit = time.monotonic() + _STOP_LIMIT_S
-        tasks = self._report.tasks
+    def _wait_for_end(
+        self, order: StopOrder, limit_s: float, but: Callable[[TaskRecord], bool] = lambda record: False
+    ) -> tuple[TaskRecord, ...]:
+        """Gives the order to every node; waits, at most so long, until all have told their last figures.
+
+        Who registered too late to have them, or `but` those, is not waited for.
+        """
+        limit = time.monotonic() + limit_s
         told = False
         while time.monotonic() < limit:
             try:
                 if not told:
                     self._application.put(contract.KEY_STOP, contract.to_json(order))
                     told = True
-                tasks = self._read_tasks()
+                self._tell(state=self._report.state, tasks=self._read_tasks())
             except RendezvousLostError as error:
-                _LOG.warning("the nodes cannot be stopped yet: %s", error)
-            if all(record.state.final for record in tasks if is_registered(record)):
+                _LOG.warning("the nodes cannot be told yet: %s", error)
+            going = [record for record in self._report.tasks if _speaks(record) and not but(record)]
+            if not going:
                 break
-            if self._spark.failure() is not None and _only_executors_left(self._plan, tasks):
+            if self._spark.failure() is not None and _only_executors(self._plan, going):
                 break  # their nodes went with the Spark stage, no one is left to speak
             time.sleep(_POLL_S)
-        return tasks
+        return self._report.tasks
 
     def _tell(
         self,
@@ -267,8 +287,13 @@ _STATE_OF_CONTAINER = {
 }
 
 
-def _only_executors_left(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:
-    hosted = {task.type: task.hosted for task in plan.tasks}
-    return all(
-        hosted[contract.type_of_task(record.task)] == "executor" for record in tasks if not record.state.final
-    )
+def _speaks(record: TaskRecord) -> bool:
+    return is_registered(record) and not record.state.final
+
+
+def _is_evaluating(record: TaskRecord) -> bool:
+    return is_side_task(record) and _speaks(record)
+
+
+def _only_executors(plan: Plan, tasks: Iterable[TaskRecord]) -> bool:
+    return all(plan.task(contract.type_of_task(record.task)).hosted == "executor" for record in tasks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tfy.contract import Plan, TaskPlan, TaskRecord, task_name, type_of_task
+from tfy.contract import SIDE_TASKS, Plan, TaskPlan, TaskRecord, task_name, type_of_task
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
 
@@ -26,6 +26,8 @@ _LOST_PEER = (
     "DeadlineExceededError",
     "Connection reset",
 )
+# When those that lead are done, the other programs end by themselves soon, or are stopped.
+FINISH_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,8 @@ class Seen:
     """What the driver has seen of one job at one moment. Times are of a monotonic clock.
 
     `executors` is how many executors registered with Spark; `spark_failure` is why the Spark side
-    ended, where it did; `first_failure` is when anything was first seen to have failed.
+    ended, where it did; `first_failure` is when anything was first seen to have failed, `lead_done` when
+    the tasks that lead were first seen to have succeeded.
     """
 
     now: float
@@ -42,6 +45,7 @@ class Seen:
     executors: int
     spark_failure: str | None = None
     first_failure: float | None = None
+    lead_done: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +62,14 @@ def is_registered(record: TaskRecord) -> bool:
     return record.port is not None
 
 
+def is_side_task(record: TaskRecord) -> bool:
+    """Whether the training neither waits for this task nor fails with it."""
+    return type_of_task(record.task) in SIDE_TASKS
+
+
 def all_registered(tasks: tuple[TaskRecord, ...]) -> bool:
-    """Whether every task's node has told its address."""
-    return all(is_registered(record) for record in tasks)
+    """Whether the node of every task that the training needs has told its address."""
+    return all(is_registered(record) for record in tasks if not is_side_task(record))
 
 
 def merge_records(
@@ -111,16 +120,24 @@ def has_failure(tasks: tuple[TaskRecord, ...], spark_failure: str | None) -> boo
 
 
 def list_failed(tasks: tuple[TaskRecord, ...]) -> list[TaskRecord]:
-    """The tasks that failed or were lost."""
-    return [record for record in tasks if record.state in (TaskState.FAILED, TaskState.LOST)]
+    """The tasks that failed or were lost, those that the training does without left out."""
+    failed = (TaskState.FAILED, TaskState.LOST)
+    return [record for record in tasks if record.state in failed and not is_side_task(record)]
+
+
+def has_lead_succeeded(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:
+    """Whether the programs that lead have all ended well: with them the job has."""
+    lead = lead_tasks(plan)
+    return all(record.state is TaskState.SUCCEEDED for record in tasks if record.task in lead)
 
 
 def judge(plan: Plan, seen: Seen) -> Verdict | None:
     """How the job ends, or None while it goes on."""
-    lead = lead_tasks(plan)
-    if all(record.state is TaskState.SUCCEEDED for record in seen.tasks if record.task in lead):
-        return Verdict(state=JobState.SUCCEEDED)
-    if seen.first_failure is not None and seen.now - seen.first_failure >= settle_s(plan, seen):
+    if has_lead_succeeded(plan, seen.tasks):
+        done = seen.now if seen.lead_done is None else seen.lead_done
+        going = [record for record in seen.tasks if _ends_by_itself(plan, record) and not record.state.final]
+        return None if going and seen.now - done < FINISH_S else Verdict(state=JobState.SUCCEEDED)
+    if seen.first_failure is not None and seen.now - seen.first_failure >= settle_s(seen):
         return Verdict(
             state=JobState.FAILED,
             cause=first_cause(plan, seen),
@@ -135,29 +152,40 @@ def judge(plan: Plan, seen: Seen) -> Verdict | None:
     return None
 
 
-def settle_s(plan: Plan, seen: Seen) -> float:
-    """How long to wait for the first cause: longer where a program says that it lost someone else."""
-    lead, failed = lead_tasks(plan), list_failed(seen.tasks)
-    known = seen.spark_failure is not None or any(record.task not in lead for record in failed)
-    lost_peer = any(word in (record.error or "") for record in failed for word in _LOST_PEER)
-    return SETTLE_LOST_PEER_S if lost_peer and not known else SETTLE_S
+def settle_s(seen: Seen) -> float:
+    """How long to wait for the first cause: longer where all that is known is that someone else was lost."""
+    failed = list_failed(seen.tasks)
+    follows = seen.spark_failure is None and failed and all(map(_says_lost_peer, failed))
+    return SETTLE_LOST_PEER_S if follows else SETTLE_S
+
+
+def _says_lost_peer(record: TaskRecord) -> bool:
+    return any(word in (record.error or "") for word in _LOST_PEER)
 
 
 def lead_tasks(plan: Plan) -> frozenset[str]:
-    """The tasks whose programs' success is the job's."""
-    programs = [task for task in plan.tasks if task.runs == "program"]
-    return frozenset(task_name(task.type, index) for task in programs for index in range(task.instances))
+    """The tasks whose programs' success is the job's: the chief's, or without one every worker's."""
+    lead = plan.task(type_of_task(plan.lead))
+    return frozenset(task_name(lead.type, index) for index in range(lead.instances))
+
+
+def _ends_by_itself(plan: Plan, record: TaskRecord) -> bool:
+    """Whether the task's program is expected to end when the lead's has: a worker's own program."""
+    return type_of_task(record.task) == "worker" and plan.task("worker").runs == "program"
 
 
 def first_cause(plan: Plan, seen: Seen) -> str:
     """The failure that the others followed from.
 
-    A server does not fail because its program does, and neither does Spark: so a server's failure goes
-    first, then what Spark says, then the programs'; among equals the earlier.
+    Who says that it lost someone else goes last. A server does not fail because its program does, and
+    neither does Spark: so a server's failure goes first, then what Spark says, then the programs'; among
+    equals the earlier.
     """
-    lead, failed = lead_tasks(plan), list_failed(seen.tasks)
-    failed.sort(key=lambda record: (record.task in lead, record.ended or 0.0))
-    if seen.spark_failure is not None and all(record.task in lead for record in failed):
+    failed = list_failed(seen.tasks)
+    failed.sort(
+        key=lambda record: (_says_lost_peer(record), _runs_program(plan, record), record.ended or 0.0)
+    )
+    if seen.spark_failure is not None and all(_may_follow(plan, record) for record in failed):
         text, rest = seen.spark_failure, failed
     elif failed:
         text, rest = f"{failed[0].task} {_describe_failure(failed[0])}", failed[1:]
@@ -168,6 +196,16 @@ def first_cause(plan: Plan, seen: Seen) -> str:
     return text
 
 
+def _runs_program(plan: Plan, record: TaskRecord) -> bool:
+    return plan.task(type_of_task(record.task)).runs == "program"
+
+
+def _may_follow(plan: Plan, record: TaskRecord) -> bool:
+    """Whether the failure of an executor may be what this task's failure came from."""
+    task = plan.task(type_of_task(record.task))
+    return _says_lost_peer(record) or (task.runs == "program" and task.hosted == "service")
+
+
 def _describe_failure(record: TaskRecord) -> str:
     verb = "failed" if record.state is TaskState.FAILED else "was lost"
     where = f" on {record.host}" if record.host else ""
@@ -176,7 +214,7 @@ def _describe_failure(record: TaskRecord) -> str:
 
 def describe_missing(plan: Plan, seen: Seen) -> str:
     """Who is missing when timeouts.start is over, those that YARN has no room for first."""
-    missing = [record for record in seen.tasks if not is_registered(record)]
+    missing = [record for record in seen.tasks if not is_registered(record) and not is_side_task(record)]
     parts = [text for task in plan.tasks for text in _describe_refused(task, missing)]
     for state, words in _MISSING.items():
         names = [record.task for record in missing if record.state is state]

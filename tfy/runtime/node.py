@@ -62,6 +62,8 @@ class Node:
         self._settings = settings
         self._rendezvous = rendezvous
         self._reader = ReportReader(settings.container.work_dir / _REPORT_FILE)
+        # The evaluator's program looks for it: no checkpoint comes after this.
+        self._done_mark = settings.container.work_dir / contract.LOCAL_DONE
         self._heard = time.monotonic()
         self._record = TaskRecord(
             task=settings.task.name,
@@ -128,7 +130,10 @@ class Node:
         while (code := program.exit_code()) is None:
             stop = self._ask(contract.KEY_STOP)
             if stop is not None:
-                return self._stop(program, contract.from_json(stop, StopOrder))
+                order = contract.from_json(stop, StopOrder)
+                if not (order.evaluating and self._settings.task.type == "evaluator"):
+                    return self._stop(program, order)
+                self._done_mark.touch()
             program.reap_orphans()
             self._tell_progress()
             time.sleep(POLL_S)
@@ -230,6 +235,8 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
         "GRPC_ENABLE_FORK_SUPPORT": "0",
         contract.ENV_TF_CONFIG: cluster_spec.make_tf_config(cluster, task.type, task.index),
         contract.ENV_PLAN: str(container.work_dir / contract.LOCAL_PLAN),
+        contract.ENV_INPUT: str(container.work_dir / contract.LOCAL_INPUT),
+        contract.ENV_DONE: str(container.work_dir / contract.LOCAL_DONE),
         contract.ENV_REPORT: str(container.work_dir / _REPORT_FILE),
         contract.ENV_TASK_TYPE: task.type,
         contract.ENV_TASK_INDEX: str(task.index),
@@ -238,6 +245,8 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
     }
     if plan.checkpoint_dir is not None:
         env[contract.ENV_CHECKPOINT_DIR] = plan.checkpoint_dir
+    if plan.export_dir is not None:
+        env[contract.ENV_EXPORT_DIR] = plan.export_dir
     return env
 
 

@@ -23,9 +23,12 @@ from pyspark import SparkConf, SparkContext
 
 from tfy import contract
 from tfy.contract import Plan
-from tfy.errors import JobFailedError, StartError
+from tfy.errors import InternalError, JobFailedError, StartError
 from tfy.paths import JobDir
 from tfy.runtime.identity import ENV_HADOOP_USER, ContainerIdentity
+
+GPU_SCRIPT = f"{contract.LOCAL_CODE}/tfy/runtime/find_gpus.sh"
+"""Relative to a container's working directory."""
 
 _POLL_S = 0.25
 _FIND_EVERY_S = 1.0
@@ -45,6 +48,8 @@ class NodeEndedError(JobFailedError):
 
 def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, str]:
     """Spark's configuration for one job. Why each stands here: design notes in docs/cluster.md."""
+    if plan.spark is None:
+        raise InternalError("the plan has no tasks for Spark's executors")
     workers = plan.task("worker")
     job_dir = JobDir(plan.job_dir)
     cores = str(workers.container.vcores)
@@ -101,6 +106,17 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
     if container.hadoop_user is not None:
         # Containers run as the NodeManager's user; Skein passes the name on to its own only.
         settings[f"spark.executorEnv.{ENV_HADOOP_USER}"] = container.hadoop_user
+    if workers.container.node_label:
+        settings["spark.yarn.executor.nodeLabelExpression"] = workers.container.node_label
+    if workers.container.gpus:
+        gpus = str(workers.container.gpus)
+        settings |= {
+            "spark.executor.resource.gpu.amount": gpus,
+            "spark.task.resource.gpu.amount": gpus,
+            f"spark.executorEnv.{contract.ENV_GPUS}": gpus,
+            # Spark asks an executor which GPUs it has before anything runs on it.
+            "spark.executor.resource.gpu.discoveryScript": f"./{GPU_SCRIPT}",
+        }
     return settings
 
 
@@ -208,6 +224,24 @@ class SparkHost:
                 # One container is the application master's; Spark's list holds the driver as well.
                 self._granted = max(0, usage.getNumUsedContainers() - 1)
                 self._executors = max(0, len(status.getExecutorInfos()) - 1)
+
+
+class NoSpark:
+    """What stands for Spark in a job none of whose tasks is hosted by an executor."""
+
+    application_id: str | None = None
+    granted = 0
+    executors = 0
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def failure(self) -> str | None:
+        """Never any."""
+        return None
+
+    def stop(self, limit_s: float) -> None:
+        """There is nothing to stop."""
 
 
 @contextmanager

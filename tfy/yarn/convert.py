@@ -32,6 +32,7 @@ def make_application_spec(plan: Plan) -> skein.ApplicationSpec:
             files=_files(plan),
             script=make_script(plan, _DRIVER),
         ),
+        node_label=plan.driver.node_label or "",
         services={task.type: _service(plan, task) for task in plan.tasks if task.hosted == "service"},
     )
 
@@ -56,13 +57,14 @@ def _service(plan: Plan, task: TaskPlan) -> skein.Service:
         env=_environment(plan),
         files=_files(plan),
         script=make_script(plan, _NODE),
+        node_label=task.container.node_label or "",
         allow_failures=True,
         max_restarts=0,
     )
 
 
 def _resources(container: ContainerPlan) -> skein.Resources:
-    return skein.Resources(memory=container.memory_mib, vcores=container.vcores)
+    return skein.Resources(memory=container.memory_mib, vcores=container.vcores, gpus=container.gpus)
 
 
 def _environment(plan: Plan) -> dict[str, str]:

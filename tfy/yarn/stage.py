@@ -56,6 +56,8 @@ def _make(local: Path, local_name: str, plan: Plan, sources: Sources) -> None:
             pack(local, list_program(sources.spec))
         except OSError as error:
             raise SpecError(f"{sources.spec.source}: files: {error}") from error
+    elif local_name == contract.LOCAL_INPUT:
+        local.write_bytes(b"{}")
     elif local_name == contract.LOCAL_HADOOP_CONF:
         pack(local, [(path, path.name) for path in sorted(sources.conf_dir.glob("*.xml"))])
 

@@ -7,14 +7,16 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from tfy.contract import Plan
 from tfy.errors import SpecError, TfyError, UnreachableError
 from tfy.paths import JobDir
 from tfy.plan import SiteFacts, make_plan
 from tfy.spec import JobSpec
+from tfy.yarn.application import NoAnswerError
 from tfy.yarn.capacity import check_capacity
-from tfy.yarn.client import NoAnswerError, Yarn
+from tfy.yarn.client import Yarn
 from tfy.yarn.convert import make_application_spec
 from tfy.yarn.session import Cluster
 from tfy.yarn.stage import Sources, stage_job
@@ -34,9 +36,9 @@ class Submission:
     job_dir: str
 
 
-def plan_job(spec: JobSpec, cluster: Cluster) -> Plan:
-    """The resolved request, under a new submission id."""
-    return make_plan(spec, read_site(cluster), str(uuid.uuid4()))
+def plan_job(spec: JobSpec, cluster: Cluster, *, fresh: bool = False) -> Plan:
+    """The resolved request, under a new submission id; `fresh` moves older checkpoints aside."""
+    return make_plan(spec, read_site(cluster), str(uuid.uuid4()), fresh=fresh)
 
 
 def read_site(cluster: Cluster) -> SiteFacts:
@@ -54,6 +56,7 @@ def read_site(cluster: Cluster) -> SiteFacts:
         maximum_vcores=_read_number(
             cluster.hadoop.properties, "yarn.scheduler.maximum-allocation-vcores", _NO_LIMIT
         ),
+        legacy_keras=find_spec("tf_keras") is not None,
     )
 
 
