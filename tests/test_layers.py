@@ -28,7 +28,17 @@ CHANGING = (
 )
 
 BASE = ("bounded", "channel", "errors", "units", "states", "contract", "shares", "epoch", "paths", "storage")
-SPEC = ("spec", "load", "read_tasks", "yaml_marks", "yaml_fields", "job_keys", "task_keys", "job_values")
+SPEC = (
+    "spec",
+    "load",
+    "load_mapping",
+    "read_tasks",
+    "yaml_marks",
+    "yaml_fields",
+    "job_keys",
+    "task_keys",
+    "job_values",
+)
 
 # Room → what its modules may import of tfy, besides their own room. A room is the first part of a
 # module's name inside tfy, or several that belong together.
@@ -37,7 +47,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "spec": ("base",),
     "plan": ("base", "spec"),
     "yarn": ("base", "spec", "plan"),
-    "cli": ("base", "spec", "plan", "yarn"),
+    "door": ("base", "spec", "plan", "yarn"),
+    "cli": ("base", "spec", "plan", "yarn", "door"),
     "runtime": ("base",),
 }
 ROOM_OF = {
@@ -45,6 +56,7 @@ ROOM_OF = {
     **dict.fromkeys(SPEC, "spec"),
     "plan": "plan",
     "yarn": "yarn",
+    "door": "door",
     "cli": "cli",
     "__main__": "cli",
     "runtime": "runtime",

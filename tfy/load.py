@@ -53,10 +53,16 @@ def load(path: Path, environ: Mapping[str, str]) -> JobSpec:
     if not isinstance(root, yaml_marks.Mapping):
         line = root.line if root else 1
         raise SpecError(f"{file}:{line}: a job is a mapping of keys (name: …, program: …), which this is not")
-    fields = Fields(root, "", JOB_KEYS[""], environ, problems)
-    spec = _read_job(fields, path.absolute())
+    spec = read_tree(root, path.absolute(), environ, problems)
     problems.raise_all(file)
     return spec
+
+
+def read_tree(
+    root: yaml_marks.Mapping, source: Path, environ: Mapping[str, str], problems: Problems
+) -> JobSpec:
+    """The job that `root` describes, beside `source`; worth something only where `problems` stay none."""
+    return _read_job(Fields(root, "", JOB_KEYS[""], environ, problems), source)
 
 
 def _read_text(path: Path) -> str:

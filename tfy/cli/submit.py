@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import click
 
 from tfy.cli.options import json_option
 from tfy.errors import EXIT_OK
-from tfy.load import load
 
 
 @click.command()
@@ -22,36 +20,29 @@ from tfy.load import load
     default=None,
     help="Show the job until it ends, or return once it is submitted.  [default: follow on a terminal]",
 )
+@click.option("--fresh", is_flag=True, help="Start over; older checkpoints of the job are moved aside.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; send nothing.")
 @json_option
-def submit(job_yaml: Path, follow: bool | None, dry_run: bool, as_json: bool) -> int:
+def submit(job_yaml: Path, follow: bool | None, fresh: bool, dry_run: bool, as_json: bool) -> int:
     """Submit the training job that JOB.yaml describes.
 
     The application id is printed on standard output as soon as YARN gave it. The exit status
     is the job's when it is followed: 0 succeeded, 1 failed or killed, 4 could not start.
     Ctrl-C stops following, never the job.
     """
-    spec = load(job_yaml, os.environ)
-    # Heavy parts (Skein, HDFS) are loaded only once the file is known to be right.
+    from tfy import door
     from tfy.cli import render
     from tfy.cli.watch import watch_job
-    from tfy.yarn.credentials import make_credentials
-    from tfy.yarn.follow import Jobs
-    from tfy.yarn.session import find_cluster, open_yarn
-    from tfy.yarn.stage import Sources
-    from tfy.yarn.submit import plan_job, submit_job
+    from tfy.yarn.session import open_jobs
 
-    cluster = find_cluster(os.environ)
-    plan = plan_job(spec, cluster)
+    prepared = door.prepare(job_yaml, fresh=fresh)
     if dry_run:
-        render.show_plan(plan, as_json=as_json)
+        render.show_plan(prepared.plan, as_json=as_json)
         return EXIT_OK
-    credentials = make_credentials(datetime.now(timezone.utc), plan.total_timeout_s)
-    sources = Sources(spec=spec, conf_dir=cluster.hadoop.conf_dir, credentials=credentials)
     announce = partial(render.show_submission, as_json=as_json)
-    with open_yarn(cluster, os.environ, credentials) as yarn:
-        application_id = submit_job(plan, yarn, cluster, sources, announce, render.narrate)
-        if not (sys.stdout.isatty() if follow is None else follow):
-            render.narrate(f"`tfy status {application_id}` shows it, with --follow until it ends")
-            return EXIT_OK
-        return watch_job(Jobs(yarn, cluster.storage, cluster.user), application_id, as_json=as_json)
+    application_id = prepared.send(announce, render.narrate).application_id
+    if not (sys.stdout.isatty() if follow is None else follow):
+        render.narrate(f"`tfy status {application_id}` shows it, with --follow until it ends")
+        return EXIT_OK
+    with open_jobs(os.environ) as jobs:
+        return watch_job(jobs, application_id, as_json=as_json)

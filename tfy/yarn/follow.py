@@ -81,7 +81,7 @@ class Jobs:
         """`user` is whose jobs are found by name."""
         self._yarn = yarn
         self._storage = storage
-        self._user = user
+        self.user = user
 
     def find(self, target: str) -> Application:
         """The job's Skein application, by the job's name, an id of either application, or the submission id.
@@ -94,12 +94,12 @@ class Jobs:
             raise SpecError("no job is named", hint="give its name as in job.yaml, or an id of it")
         if target.startswith(APPLICATION_PREFIX):
             return self._find_application(target)
-        mine = self._yarn.list_applications(Wanted(user=self._user))
+        mine = self._yarn.list_applications(Wanted(user=self.user))
         found = pick_job(target, mine)
         if found is None and is_submission_id(target):
             found = self._find_submission(target.lower())
         if found is None:
-            raise make_unknown(target, self._user, mine)
+            raise make_unknown(target, self.user, mine)
         return found
 
     def _find_application(self, application_id: str) -> Application:

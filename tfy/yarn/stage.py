@@ -21,9 +21,10 @@ from tfy.yarn.credentials import Credentials
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where what is staged comes from."""
+    """Where what is staged comes from; `job_yaml` is the job as it was submitted."""
 
     spec: JobSpec
+    job_yaml: bytes
     conf_dir: Path
     credentials: Credentials
 
@@ -33,7 +34,7 @@ def stage_job(storage: Storage, plan: Plan, sources: Sources, narrate: Callable[
     job_dir = JobDir(plan.job_dir)
     for folder in (job_dir.root, job_dir.files, job_dir.private):
         storage.make_folder(folder)
-    storage.write(job_dir.job_yaml, sources.spec.source.read_bytes())
+    storage.write(job_dir.job_yaml, sources.job_yaml)
     storage.write(job_dir.plan, contract.to_json(plan))
     storage.write(job_dir.secret(contract.SECRET_CERTIFICATE), sources.credentials.certificate)
     storage.write(job_dir.secret(contract.SECRET_KEY), sources.credentials.key)
