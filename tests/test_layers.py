@@ -55,6 +55,7 @@ ROOM_OF = {
     **dict.fromkeys(BASE, "base"),
     **dict.fromkeys(SPEC, "spec"),
     "plan": "plan",
+    "rdma_rules": "plan",
     "yarn": "yarn",
     "door": "door",
     "cli": "cli",

@@ -26,6 +26,7 @@ from tfy.contract import (
 from tfy.errors import SpecError
 from tfy.job_keys import DEFAULT_CHECKPOINT_KEEP, DEFAULT_EXPORT_KEEP
 from tfy.paths import JobDir
+from tfy.rdma_rules import explain_rdma
 from tfy.spec import ContainerSpec, JobSpec, Strategy, TaskSpec, TaskType
 from tfy.units import format_memory
 
@@ -86,13 +87,15 @@ class PlanRow:
 def make_plan(spec: JobSpec, site: SiteFacts, submission_id: str, *, fresh: bool = False) -> Plan:
     """The request that `spec` makes of the cluster `site`; `fresh` moves older checkpoints aside.
 
-    Raises one `SpecError` with a line for each container that is larger than YARN grants.
+    Raises one `SpecError` with a line for each container that is larger than YARN grants, and where RDMA
+    is required that nothing of the job could use.
     """
     wanted = [(f"tasks.{task.type}", task.container) for task in spec.tasks]
     wanted += [("tasks.driver", spec.driver), ("Spark's application master", _SPARK_AM)]
-    excesses = [text for field, container in wanted for text in _explain_excess(field, container, site)]
-    if excesses:
-        raise SpecError("\n".join(f"{spec.source.name}: {text}" for text in excesses))
+    problems = [text for field, container in wanted for text in _explain_excess(field, container, site)]
+    problems += explain_rdma(spec)
+    if problems:
+        raise SpecError("\n".join(f"{spec.source.name}: {text}" for text in problems))
     tasks = sorted(spec.tasks, key=lambda task: _TASK_ORDER.index(task.type))
     return Plan(
         submission_id=submission_id,
