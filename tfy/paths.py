@@ -8,6 +8,10 @@
     private/          the job's own credentials
     status.json       the report while the job runs (written, then renamed)
     result.json       the report when it has ended
+
+A container's log folder holds, beside what YARN, Skein and Spark write there:
+    <type>-<index>.log      what the task's program wrote
+    <type>-<index>.times    when that log had which size (tfy.runtime.log_clock)
 """
 
 from __future__ import annotations
@@ -15,6 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 JOBS_FOLDER = ".tfy"
+
+DRIVER_LOG = "application.driver.log"
+"""The driver's log, by Skein's name for it, in the container of the application master."""
+
+
+def program_log(task_type: str, index: int) -> str:
+    """The file name of what a task's program wrote, in the log folder of its container."""
+    return f"{task_type}-{index}.log"
+
+
+def log_times(log: str) -> str:
+    """The file name of a program log's clock."""
+    return f"{log.removesuffix('.log')}.times"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +98,8 @@ class JobDir:
     def secret(self, name: str) -> str:
         """One file of the private folder."""
         return f"{self.private}/{name}"
+
+
+def index_folder(default_fs: str, user: str) -> str:
+    """The folder of what is known of input files (how many records they have), of all jobs of a user."""
+    return f"{default_fs.rstrip('/')}/user/{user}/{JOBS_FOLDER}/index"

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
                 application_id="application_1_1",
                 appmaster="127.0.0.2:1",
                 hadoop_user="me",
+                node_web="127.0.0.2:8042",
             ),
             task=TaskIdentity(type="chief", index=0),
             environ={"PATH": "/usr/bin:/bin", "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},
@@ -72,6 +74,20 @@ def test_runs_the_program_with_its_environment(
     assert record is not None
     assert (record.state, record.exit_code, record.error) == (TaskState.SUCCEEDED, 0, None)
     assert record.host == "127.0.0.2" and record.port
+    assert record.node_web == "127.0.0.2:8042"
+
+
+def test_the_times_of_the_log_reach_to_its_end(
+    make_node: Callable[[str], tuple[Node, MemoryRendezvous]], tmp_path: Path
+) -> None:
+    node, rendezvous = make_node("print('first', flush=True); raise SystemExit('and last')")
+    rendezvous.put(contract.KEY_CLUSTER, json.dumps(CLUSTER).encode())
+    began = time.time()
+    assert node.run() == 1
+    log, times = tmp_path / "logs" / "chief-0.log", tmp_path / "logs" / "chief-0.times"
+    moment, size = times.read_text().splitlines()[-1].split()
+    assert int(size) == log.stat().st_size == len("first\nand last\n")
+    assert began - 0.01 <= float(moment) <= time.time()
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ class ContainerIdentity:
     appmaster: str
     hadoop_user: str | None
     """Whose job this is where Hadoop trusts names (simple authentication); else None."""
+    node_web: str | None = None
+    """The web address (`host:port`) of the NodeManager."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class TaskIdentity:
 def read_container(environ: Mapping[str, str]) -> ContainerIdentity:
     """The container, from what the NodeManager and Skein put into the environment."""
     log_dirs = _need(environ, "LOG_DIRS").split(",")
+    web_port = environ.get("NM_HTTP_PORT")
     return ContainerIdentity(
         container_id=_need(environ, "CONTAINER_ID"),
         host=_need(environ, "NM_HOST"),
@@ -50,6 +53,7 @@ def read_container(environ: Mapping[str, str]) -> ContainerIdentity:
         application_id=_need(environ, "SKEIN_APPLICATION_ID"),
         appmaster=_need(environ, "SKEIN_APPMASTER_ADDRESS"),
         hadoop_user=environ.get(ENV_HADOOP_USER),
+        node_web=f"{_need(environ, 'NM_HOST')}:{web_port}" if web_port else None,
     )
 
 

@@ -21,9 +21,11 @@ from pathlib import Path
 from tfy import contract
 from tfy.contract import Plan, StopOrder, TaskRecord
 from tfy.errors import StartError, TfyError
+from tfy.paths import log_times, program_log
 from tfy.runtime import cluster_spec, process
 from tfy.runtime.filesystem import hook_path
 from tfy.runtime.identity import ContainerIdentity, TaskIdentity
+from tfy.runtime.log_clock import LogClock
 from tfy.runtime.ports import hold_port
 from tfy.runtime.process import TRACEBACK, Program, telling_line
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
@@ -64,12 +66,15 @@ class Node:
         self._reader = ReportReader(settings.container.work_dir / _REPORT_FILE)
         # The evaluator's program looks for it: no checkpoint comes after this.
         self._done_mark = settings.container.work_dir / contract.LOCAL_DONE
+        log_dir, log = settings.container.log_dir, program_log(settings.task.type, settings.task.index)
+        self._clock = LogClock(log_dir / log, log_dir / log_times(log))
         self._heard = time.monotonic()
         self._record = TaskRecord(
             task=settings.task.name,
             state=TaskState.REGISTERED,
             host=settings.container.host,
             container_id=settings.container.container_id,
+            node_web=settings.container.node_web,
             started=time.time(),
         )
 
@@ -99,6 +104,7 @@ class Node:
             return self._supervise(program)
         finally:
             program.kill_all()
+            self._clock.tick(time.time())
             port.release()
 
     def _wait_for_cluster(self) -> cluster_spec.ClusterSpec | None:
@@ -122,7 +128,7 @@ class Node:
             make_command(settings, work_dir),
             env=env,
             work_dir=work_dir,
-            log=settings.container.log_dir / f"{settings.task.type}-{settings.task.index}.log",
+            log=self._clock.log,
             spared=settings.spared,
         )
 
@@ -135,6 +141,7 @@ class Node:
                     return self._stop(program, order)
                 self._done_mark.touch()
             program.reap_orphans()
+            self._clock.tick(time.time())
             self._tell_progress()
             time.sleep(POLL_S)
         return self._end(program, code)
