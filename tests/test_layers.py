@@ -32,6 +32,8 @@ SPEC = (
     "spec",
     "load",
     "load_mapping",
+    "job_template",
+    "program_text",
     "read_tasks",
     "yaml_marks",
     "yaml_fields",

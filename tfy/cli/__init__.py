@@ -15,6 +15,7 @@ from tfy.cli import edge
 
 VERBS: Mapping[str, str] = MappingProxyType(
     {
+        "init": "Write a commented job.yaml for a program.",
         "submit": "Submit the training job that JOB.yaml describes.",
         "status": "Show how a job stands, or how and why it ended.",
         "wait": "Wait, quietly, until a job has ended; the exit status is the job's.",
