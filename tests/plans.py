@@ -10,6 +10,18 @@ from tfy.plan import STAGED
 CONTAINER = ContainerPlan(memory_mib=1024, allocated_mib=1024, vcores=1)
 
 
+EVALUATOR = TaskPlan(type="evaluator", instances=1, container=CONTAINER, hosted="service", runs="program")
+
+
+def make_mirrored_plan(*, workers: int = 2, evaluator: bool = False) -> Plan:
+    """The program on every worker, and beside them an evaluator where there is to be one."""
+    worker = TaskPlan(
+        type="worker", instances=workers, container=CONTAINER, hosted="executor", runs="program"
+    )
+    tasks = (worker, EVALUATOR) if evaluator else (worker,)
+    return replace(make_small_plan(), strategy="multi_worker_mirrored", tasks=tasks)
+
+
 def make_small_plan(
     *, workers: int = 2, ps: int = 1, start_timeout_s: int = 60, python: str = "python3"
 ) -> Plan:

@@ -66,3 +66,26 @@ def test_the_last_line() -> None:
     assert story.describe_end(failed) == (
         "digits failed in 1 min 30 s: chief:0 failed: exit code 1 (application_1_1)"
     )
+
+
+def metrics(**values: float) -> tuple[Metric, ...]:
+    return tuple(Metric(name=name, value=value) for name, value in values.items())
+
+
+def test_what_all_workers_say_is_told_once_and_the_evaluator_by_its_name() -> None:
+    same = Progress(steps=300, metrics=metrics(loss=0.5), checkpoint="hdfs:///m/ckpt-1")
+    report = make_report(
+        JobState.RUNNING,
+        task("worker:0", TaskState.RUNNING, progress=same),
+        task("worker:1", TaskState.RUNNING, progress=Progress(steps=300, metrics=metrics(loss=0.5, rank=1))),
+        task("evaluator:0", TaskState.RUNNING, progress=Progress(steps=200, metrics=metrics(loss=0.75))),
+    )
+    assert story.describe_progress(report) == (
+        "step 300  loss 0.5  worker:1 rank 1  evaluator:0 loss 0.75  worker:0 300 steps  worker:1 300 steps"
+    )
+    assert story.tell_figures(report)[:4] == [
+        ("loss", "0.5"),
+        ("worker:1 rank", "1"),
+        ("evaluator:0 loss", "0.75"),
+        ("checkpoint", "hdfs:///m/ckpt-1"),
+    ]

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.plans import make_small_plan
+from tests.plans import EVALUATOR, make_mirrored_plan, make_small_plan
 from tfy import contract
-from tfy.contract import JobReport, Plan, TaskRecord
+from tfy.contract import JobReport, Plan, StopOrder, TaskRecord
 from tfy.runtime.driver import Driver
 from tfy.runtime.judge import SETTLE_S
 from tfy.runtime.rendezvous import MemoryRendezvous, RendezvousLostError, ServiceContainer
+from tfy.runtime.spark import NoSpark
 from tfy.states import JobState, TaskState
 
 
@@ -50,6 +51,7 @@ class PlayedApplication(MemoryRendezvous):
         self.silent_from: int | None = None
         self.lose_answers = 0
         self.ended: dict[str, str] = {}
+        self.evaluator_ends_after = 2
 
     def items(self, prefix: str) -> Mapping[str, bytes]:
         self.looks += 1
@@ -63,11 +65,17 @@ class PlayedApplication(MemoryRendezvous):
         return super().items(prefix)
 
     def _stop_nodes(self) -> None:
+        order = contract.from_json(self.get(contract.KEY_STOP) or b"", StopOrder)
         for data in super().items(contract.PREFIX_TASK).values():
             record = contract.from_json(data, TaskRecord)
-            if not record.state.final:
-                stopped = replace(record, state=TaskState.STOPPED)
-                self.put(contract.task_key(record.task), contract.to_json(stopped))
+            if record.state.final:
+                continue
+            ended = replace(record, state=TaskState.STOPPED)
+            if order.evaluating and record.task == "evaluator:0":
+                # It looks at the last checkpoint first, if it is let.
+                self.evaluator_ends_after -= 1
+                ended = record if self.evaluator_ends_after else replace(record, state=TaskState.SUCCEEDED)
+            self.put(contract.task_key(record.task), contract.to_json(ended))
 
     def request_container(self, service: str, env: Mapping[str, str]) -> int:
         self.asked.append((service, env))
@@ -104,7 +112,7 @@ def everyone(plan: Plan, state: TaskState) -> dict[str, TaskState]:
 
 
 def drive(
-    plan: Plan, application: PlayedApplication, spark: PlayedSpark
+    plan: Plan, application: PlayedApplication, spark: PlayedSpark | NoSpark
 ) -> tuple[JobReport, list[JobReport]]:
     told: list[JobReport] = []
     report = Driver(plan, "application_1_1", application, spark, told.append).run()
@@ -193,3 +201,56 @@ def test_an_application_master_that_falls_silent_ends_the_driver(
     application.silent_from = 2
     with pytest.raises(RendezvousLostError):
         drive(plan, application, PlayedSpark(2))
+
+
+def finishing(plan: Plan) -> dict[int, dict[str, TaskState]]:
+    """All tasks run, then those that lead are done."""
+    done = {name: TaskState.SUCCEEDED for name in plan.task_names() if name.startswith("worker")}
+    return {1: everyone(plan, TaskState.REGISTERED), 2: everyone(plan, TaskState.RUNNING), 3: done}
+
+
+def test_the_evaluator_has_its_last_look_when_the_others_are_done() -> None:
+    plan = make_mirrored_plan(evaluator=True)
+    application, spark = PlayedApplication(plan, finishing(plan)), PlayedSpark(2)
+    report, told = drive(plan, application, spark)
+    assert report.state is JobState.SUCCEEDED
+    assert {record.task: record.state for record in report.tasks}["evaluator:0"] is TaskState.SUCCEEDED
+    cluster = application.get(contract.KEY_CLUSTER)
+    assert cluster is not None
+    assert list(json.loads(cluster)) == ["worker"]
+    phases = list(dict.fromkeys(report.phase for report in told))
+    assert phases[-3:] == ["finishing", "evaluating the last checkpoint", "stopping"]
+    assert all(report.state is JobState.RUNNING for report in told if report.phase == phases[-2])
+
+
+def test_an_evaluator_that_never_ends_is_stopped() -> None:
+    plan = replace(make_mirrored_plan(evaluator=True), evaluate_timeout_s=1)
+    application = PlayedApplication(plan, finishing(plan))
+    application.evaluator_ends_after = 1000
+    report, _ = drive(plan, application, PlayedSpark(2))
+    assert report.state is JobState.SUCCEEDED
+    assert {record.task: record.state for record in report.tasks}["evaluator:0"] is TaskState.STOPPED
+
+
+def test_an_evaluator_that_never_came_holds_nobody_up() -> None:
+    plan = make_mirrored_plan(evaluator=True)
+    script = finishing(plan)
+    for states in script.values():
+        states.pop("evaluator:0", None)
+    report, told = drive(plan, PlayedApplication(plan, script), PlayedSpark(2))
+    assert report.state is JobState.SUCCEEDED
+    assert "evaluating the last checkpoint" not in [report.phase for report in told]
+
+
+def test_a_job_without_workers_needs_no_spark() -> None:
+    plan = replace(make_small_plan(), strategy="none", spark=None)
+    chief = replace(plan.task("chief"), runs="program")
+    plan = replace(plan, tasks=(chief, EVALUATOR))
+    script = {
+        1: everyone(plan, TaskState.REGISTERED),
+        2: everyone(plan, TaskState.RUNNING),
+        3: {"chief:0": TaskState.SUCCEEDED},
+    }
+    report, told = drive(plan, PlayedApplication(plan, script), NoSpark())
+    assert report.state is JobState.SUCCEEDED
+    assert "starting Spark" not in [report.phase for report in told]

@@ -6,15 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from tests.plans import make_small_plan
-from tfy.contract import TaskRecord
+from tests.plans import EVALUATOR, make_mirrored_plan, make_small_plan
+from tfy.contract import Plan, TaskRecord
 from tfy.runtime.judge import (
+    FINISH_S,
     SETTLE_LOST_PEER_S,
     SETTLE_S,
     Seen,
     Verdict,
     blame_executor,
+    first_cause,
     judge,
+    list_failed,
     merge_records,
 )
 from tfy.states import JobState, TaskState
@@ -22,7 +25,7 @@ from tfy.states import JobState, TaskState
 PLAN = make_small_plan(workers=4)
 
 
-def running(**states: TaskState) -> tuple[TaskRecord, ...]:
+def running(plan: Plan = PLAN, /, **states: TaskState) -> tuple[TaskRecord, ...]:
     """Every task of the plan runs, but for those named as `chief_0`."""
     return tuple(
         TaskRecord(
@@ -32,7 +35,7 @@ def running(**states: TaskState) -> tuple[TaskRecord, ...]:
             port=4000,
             ended=100.0,
         )
-        for name in PLAN.task_names()
+        for name in plan.task_names()
     )
 
 
@@ -150,3 +153,61 @@ def test_a_nodes_last_word_wins(told: TaskState | None, host: TaskState, expecte
     hosts = {"ps:0": TaskRecord(task="ps:0", state=host, error="exit 137")}
     (merged,) = merge_records(known, words, hosts)
     assert merged.state is expected
+
+
+MIRRORED = make_mirrored_plan(evaluator=True)
+# The program on every task, and a chief that leads.
+OWN = replace(PLAN, strategy="none", tasks=tuple(replace(task, runs="program") for task in PLAN.tasks))
+SUCCEEDED = Verdict(state=JobState.SUCCEEDED)
+
+
+def test_mirrored_workers_all_have_to_succeed() -> None:
+    one = running(MIRRORED, worker_0=TaskState.SUCCEEDED)
+    assert judge(MIRRORED, seen(one)) is None
+    both = running(MIRRORED, worker_0=TaskState.SUCCEEDED, worker_1=TaskState.SUCCEEDED)
+    assert judge(MIRRORED, seen(both)) == SUCCEEDED
+
+
+def test_a_chief_that_is_done_leaves_its_workers_a_moment() -> None:
+    tasks = running(OWN, chief_0=TaskState.SUCCEEDED)
+    assert judge(OWN, seen(tasks, now=10.0, lead_done=10.0)) is None
+    assert judge(OWN, seen(tasks, now=10.0 + FINISH_S, lead_done=10.0)) == SUCCEEDED
+    ended = {f"worker_{index}": TaskState.SUCCEEDED for index in range(3)}
+    # What fails after the chief is done is no failure of the job.
+    tasks = running(OWN, chief_0=TaskState.SUCCEEDED, worker_3=TaskState.FAILED, **ended)
+    assert judge(OWN, seen(tasks, lead_done=10.0, first_failure=0.0)) == SUCCEEDED
+
+
+@pytest.mark.parametrize("state", [TaskState.FAILED, TaskState.LOST, TaskState.REQUESTED])
+def test_an_evaluator_in_trouble_is_none_of_the_jobs(state: TaskState) -> None:
+    plan = replace(PLAN, tasks=(*PLAN.tasks, EVALUATOR))
+    tasks = running(plan, evaluator_0=state)
+    tasks = tuple(
+        replace(record, port=None) if state is TaskState.REQUESTED and "evaluator" in record.task else record
+        for record in tasks
+    )
+    assert not list_failed(tasks)
+    assert judge(plan, seen(tasks, now=plan.start_timeout_s + 1.0)) is None
+    done = tuple(
+        replace(record, state=TaskState.SUCCEEDED) if record.task == "chief:0" else record for record in tasks
+    )
+    assert judge(plan, seen(done)) == SUCCEEDED
+
+
+def test_who_lost_a_peer_is_not_the_first_cause() -> None:
+    tasks = tuple(
+        replace(record, error=error, ended=ended)
+        for record, error, ended in zip(
+            running(MIRRORED, worker_0=TaskState.FAILED, worker_1=TaskState.FAILED),
+            ("exit code 1: UnavailableError: Socket closed", "killed by signal 9", None),
+            (100.0, 103.0, None),
+            strict=True,
+        )
+    )
+    cause = first_cause(MIRRORED, seen(tasks, spark_failure="worker:0: its node ended with exit status 1"))
+    assert cause == "worker:1 failed on host1: killed by signal 9\n(after it failed: worker:0)"
+    # While nothing else is known than that someone was lost, the others get time to be told.
+    alone = (tasks[0], replace(tasks[1], state=TaskState.RUNNING), tasks[2])
+    late = seen(alone, now=10.0, first_failure=10.0 - SETTLE_S)
+    assert judge(MIRRORED, late) is None
+    assert judge(MIRRORED, replace(late, first_failure=10.0 - SETTLE_LOST_PEER_S)) is not None

@@ -53,12 +53,9 @@ def describe_progress(report: JobReport | None) -> str:
     """Steps and metrics of the program, then what each worker has done; empty before any."""
     if report is None:
         return ""
-    parts = []
-    for record in report.tasks:
-        progress = record.progress
-        if progress.metrics:
-            parts.append(f"step {progress.steps}")
-            parts += [f"{metric.name} {format_metric(metric)}" for metric in progress.metrics]
+    first = _first_reporter(report)
+    parts = [f"step {first.progress.steps}"] if first is not None else []
+    parts += [f"{label} {value}" for label, value in _tell_metrics(report)]
     parts += [
         f"{record.task} {record.progress.steps} steps"
         for record in report.tasks
@@ -67,18 +64,36 @@ def describe_progress(report: JobReport | None) -> str:
     return "  ".join(parts)
 
 
+def _first_reporter(report: JobReport) -> TaskRecord | None:
+    """The task whose metrics are the job's: the report has the one that leads first."""
+    return next((record for record in report.tasks if record.progress.metrics), None)
+
+
+def _tell_metrics(report: JobReport) -> list[tuple[str, str]]:
+    """Each metric once: another task's by that task's name, and only where it has another value."""
+    first = _first_reporter(report)
+    if first is None:
+        return []
+    known = set(first.progress.metrics)
+    rows = [(metric.name, format_metric(metric)) for metric in first.progress.metrics]
+    for record in report.tasks:
+        others = [metric for metric in record.progress.metrics if metric not in known]
+        rows += [(f"{record.task} {metric.name}", format_metric(metric)) for metric in others]
+    return rows
+
+
 def format_metric(metric: Metric) -> str:
     """A metric's value with the digits that a person reads."""
-    return f"{metric.value:.4g}" if isinstance(metric.value, float) else metric.value
+    return metric.value if isinstance(metric.value, str) else f"{metric.value:.4g}"
 
 
 def tell_figures(report: JobReport) -> list[tuple[str, str]]:
     """What the job brought, as label and text: metrics, checkpoint, and each worker's share."""
-    rows = []
-    for record in report.tasks:
-        rows += [(metric.name, format_metric(metric)) for metric in record.progress.metrics]
+    rows = _tell_metrics(report)
     rows += [
-        ("checkpoint", record.progress.checkpoint) for record in report.tasks if record.progress.checkpoint
+        ("checkpoint", path)
+        for path in dict.fromkeys(record.progress.checkpoint for record in report.tasks)
+        if path is not None
     ]
     rows += [
         (

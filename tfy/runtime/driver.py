@@ -101,7 +101,7 @@ class Driver:
             application_id=application_id,
             name=plan.name,
             state=JobState.STARTING,
-            phase="starting Spark",
+            phase="starting Spark" if plan.spark else "starting",
             tasks=tuple(TaskRecord(task=name, state=TaskState.WAITING) for name in plan.task_names()),
             updated=time.time(),
             started=time.time(),

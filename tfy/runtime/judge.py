@@ -27,7 +27,7 @@ _LOST_PEER = (
     "Connection reset",
 )
 # When those that lead are done, the other programs end by themselves soon, or are stopped.
-FINISH_S = 15.0
+FINISH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
