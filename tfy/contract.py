@@ -244,7 +244,8 @@ class Progress:
 class TaskRecord:
     """The current state of one task. Times are seconds since the epoch.
 
-    `node_web` is the web address (`host:port`) of the NodeManager that has its logs.
+    `node_web` is the web address (`host:port`) of the NodeManager that has its logs, `rdma_links` the kinds
+    of RDMA link that its host can use (empty where nobody looked).
     """
 
     task: str
@@ -253,6 +254,7 @@ class TaskRecord:
     port: int | None = None
     node_web: str | None = None
     container_id: str | None = None
+    rdma_links: tuple[str, ...] = ()
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None

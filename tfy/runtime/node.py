@@ -23,11 +23,13 @@ from tfy.contract import Plan, StopOrder, TaskRecord
 from tfy.errors import StartError, TfyError
 from tfy.paths import log_times, program_log
 from tfy.runtime import cluster_spec, process
+from tfy.runtime.devices import find_rdma_ports, list_collective_tasks, note_transport, take_devices
 from tfy.runtime.filesystem import hook_path
 from tfy.runtime.identity import ContainerIdentity, TaskIdentity
 from tfy.runtime.log_clock import LogClock
 from tfy.runtime.ports import hold_port
 from tfy.runtime.process import TRACEBACK, Program, telling_line
+from tfy.runtime.rdma import list_links
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
 from tfy.runtime.report import ReportReader
 from tfy.states import TaskState
@@ -92,7 +94,8 @@ class Node:
 
     def _run(self) -> int:
         port = hold_port()
-        self._record = replace(self._record, port=port.number)
+        self._ports = find_rdma_ports(self._settings.plan, self._settings.task.type)
+        self._record = replace(self._record, port=port.number, rdma_links=list_links(self._ports))
         self._tell(TaskState.REGISTERED)
         cluster = self._wait_for_cluster()
         if cluster is None:
@@ -104,6 +107,7 @@ class Node:
             return self._supervise(program)
         finally:
             program.kill_all()
+            note_transport(self._clock.log)
             self._clock.tick(time.time())
             port.release()
 
@@ -123,14 +127,38 @@ class Node:
     def _start(self, cluster: cluster_spec.ClusterSpec) -> Program:
         settings = self._settings
         work_dir = _make_work_folder(settings.container.work_dir)
-        env = make_program_env(settings, cluster)
+        devices = take_devices(
+            settings.plan,
+            settings.task.type,
+            settings.container.container_id,
+            settings.environ,
+            self._ports,
+            self._read_links(),
+        )
+        # Held for as long as this node lives.
+        self._devices = devices
+        with self._clock.log.open("a") as log:
+            log.writelines(f"tfy: {sentence}\n" for sentence in devices.sentences)
         return process.start_program(
             make_command(settings, work_dir),
-            env=env,
+            env={**make_program_env(settings, cluster), **devices.env},
             work_dir=work_dir,
             log=self._clock.log,
             spared=settings.spared,
         )
+
+    def _read_links(self) -> dict[str, tuple[str, ...]]:
+        """What the hosts of all tasks that talk by NCCL have; each told it when it registered."""
+        plan, links = self._settings.plan, {}
+        names = list_collective_tasks(plan, self._settings.task.type) if plan.rdma != "off" else ()
+        limit = time.monotonic() + SILENCE_LIMIT_S
+        for name in names:
+            while (found := self._ask(contract.task_key(name))) is None:
+                if time.monotonic() > limit:
+                    raise StartError(f"{name} is in the cluster spec, but has no record")
+                time.sleep(POLL_S)
+            links[name] = contract.from_json(found, TaskRecord).rdma_links
+        return links
 
     def _supervise(self, program: Program) -> int:
         while (code := program.exit_code()) is None:
