@@ -8,11 +8,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.plans import make_small_plan
+from tests.plans import EVALUATOR, make_small_plan
 from tests.waiting import wait_until
 from tfy import contract
 from tfy.contract import StopOrder, TaskRecord
@@ -26,13 +27,14 @@ CLUSTER = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
 
 
 @pytest.fixture
-def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
-    def make(program: str) -> tuple[Node, MemoryRendezvous]:
+def make_node(tmp_path: Path) -> Callable[..., tuple[Node, MemoryRendezvous]]:
+    def make(program: str, task_type: str = "chief") -> tuple[Node, MemoryRendezvous]:
         (tmp_path / "program").mkdir()
         (tmp_path / "program" / "train.py").write_text(program)
         (tmp_path / "logs").mkdir()
+        plan = make_small_plan(python=sys.executable)
         settings = NodeSettings(
-            plan=make_small_plan(python=sys.executable),
+            plan=replace(plan, tasks=(*plan.tasks, EVALUATOR)),
             container=ContainerIdentity(
                 container_id="container_1",
                 host="127.0.0.2",
@@ -43,7 +45,7 @@ def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
                 hadoop_user="me",
                 node_web="127.0.0.2:8042",
             ),
-            task=TaskIdentity(type="chief", index=0),
+            task=TaskIdentity(type=task_type, index=0),
             environ={"PATH": "/usr/bin:/bin", "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},
             # The cluster of the tests runs below this process too.
             spared=frozenset(proctree.list_descendants(os.getpid())),
@@ -54,8 +56,8 @@ def make_node(tmp_path: Path) -> Callable[[str], tuple[Node, MemoryRendezvous]]:
     return make
 
 
-def record_of(rendezvous: MemoryRendezvous) -> TaskRecord | None:
-    data = rendezvous.get(contract.task_key("chief:0"))
+def record_of(rendezvous: MemoryRendezvous, task: str = "chief:0") -> TaskRecord | None:
+    data = rendezvous.get(contract.task_key(task))
     return None if data is None else contract.from_json(data, TaskRecord)
 
 
@@ -149,3 +151,29 @@ def test_a_job_that_ends_before_it_began_stops_its_nodes(
     record = record_of(rendezvous)
     assert record is not None
     assert record.state is TaskState.STOPPED
+
+
+# Ends with 7 once training is done.
+EVALUATING = """
+import os, pathlib, time
+while not pathlib.Path(os.environ["TFY_DONE"]).exists():
+    time.sleep(0.05)
+raise SystemExit(7)
+"""
+
+
+@pytest.mark.parametrize(
+    ("task_type", "state", "code"),
+    [("evaluator", TaskState.FAILED, 7), ("chief", TaskState.STOPPED, -15)],
+)
+def test_when_training_is_done_the_evaluator_goes_on_and_all_others_stop(
+    make_node: Callable[..., tuple[Node, MemoryRendezvous]], task_type: str, state: TaskState, code: int
+) -> None:
+    node, rendezvous = make_node(EVALUATING, task_type)
+    rendezvous.put(contract.KEY_CLUSTER, json.dumps(CLUSTER).encode())
+    order = StopOrder(reason="training is done", evaluating=True)
+    rendezvous.put(contract.KEY_STOP, contract.to_json(order))
+    node.run()
+    record = record_of(rendezvous, f"{task_type}:0")
+    assert record is not None
+    assert (record.state, record.exit_code) == (state, code)
