@@ -39,10 +39,11 @@ __all__ = [
 _ELSEWHERE = {"JobState": "tfy.states", "JobView": "tfy.yarn.follow"}
 _DOOR = ("Job", "find", "jobs", "submit")
 
-
-def __getattr__(name: str) -> Any:
-    """The public names, loaded when they are asked for: every task on the cluster imports tfy too."""
-    if name not in __all__:
-        raise AttributeError(f"module 'tfy' has no attribute {name!r}")
-    module = _ELSEWHERE.get(name, "tfy.door" if name in _DOOR else "tfy.errors")
-    return getattr(importlib.import_module(module), name)
+if not TYPE_CHECKING:
+    # Hidden from type checkers, so that they know which names there are.
+    def __getattr__(name: str) -> Any:
+        """The public names, loaded when they are asked for: every task on the cluster imports tfy too."""
+        if name not in __all__:
+            raise AttributeError(f"module 'tfy' has no attribute {name!r}")
+        module = _ELSEWHERE.get(name, "tfy.door" if name in _DOOR else "tfy.errors")
+        return getattr(importlib.import_module(module), name)

@@ -117,7 +117,7 @@ def test_a_misspelt_key_is_refused_before_any_cluster_is_looked_for(tmp_path: Pa
     assert result.stdout == ""
     assert result.stderr == (
         f'error: {job}:5: tasks.worker.memroy: unknown key; did you mean "memory"? '
-        "known keys: instances, memory, vcores\n"
+        "known keys: instances, memory, vcores, gpus, node_label\n"
     )
 
 

@@ -38,6 +38,8 @@ def init(program: Path | None, output: Path, strategy: Strategy | None, force: b
     from tfy.job_template import Draft, make_template
     from tfy.program_text import read_program
 
+    if output.is_dir():
+        raise SpecError(f"{output} is a folder; give the file to write")
     folder = output.absolute().parent
     path = _find_program(folder) if program is None else program.absolute()
     if not path.is_file():
