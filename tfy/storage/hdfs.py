@@ -46,6 +46,10 @@ class DeniedError(UnreachableError):
     """The user may not do that with this file or directory."""
 
 
+class InvalidNameError(UnreachableError):
+    """HDFS cannot make sense of this name or pattern."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileInfo:
     """A file or directory: full URI, length in bytes, time of the last change in ms since the epoch."""
@@ -218,4 +222,6 @@ def _translate(uri: str, text: str) -> UnreachableError:
         # As RPCError("org…AccessControlException", "Permission denied: user=…, access=…, inode=…
         _, found, denial = reason.partition("Permission denied: ")
         return DeniedError(f"{uri}: {(found + denial).replace(chr(92), '') or reason}")
+    if reason.startswith("InvalidPath("):
+        return InvalidNameError(f"{uri}: {reason}")
     return UnreachableError(f"{uri}: {reason}")
