@@ -11,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.commands import list_commands
 from tfy.cli import VERBS, main
 
 HEAVY = ("tensorflow", "pyspark", "grpc", "skein", "hdfs_native")
@@ -43,18 +44,22 @@ def test_the_table_of_verbs_says_what_each_verb_says() -> None:
     assert main.list_commands(context) == list(VERBS)
 
 
-def test_every_verb_and_option_has_help() -> None:
-    context = click.Context(main)
-    commands = [main.get_command(context, verb) for verb in VERBS]
-    while commands:
-        command = commands.pop()
-        assert command is not None
-        assert command.help, command.name
-        for parameter in command.params:
-            if isinstance(parameter, click.Option):
-                assert parameter.help, f"{command.name} {parameter.name}"
-        if isinstance(command, click.Group):
-            commands += command.commands.values()
+@pytest.mark.parametrize("path", list_commands())
+def test_every_verb_and_option_has_help(path: str) -> None:
+    command = list_commands()[path]
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{path} {parameter.name}"
+
+
+@pytest.mark.parametrize("path", ["tfy", *list_commands()])
+def test_help_is_short_and_long_everywhere(path: str) -> None:
+    words = path.split()[1:]
+    short, long = (CliRunner().invoke(main, [*words, option], prog_name="tfy") for option in ("-h", "--help"))
+    assert short.exit_code == long.exit_code == 0
+    assert short.stdout == long.stdout
+    assert short.stdout.startswith(f"Usage: {path} ")
 
 
 def test_version() -> None:
