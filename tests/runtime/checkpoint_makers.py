@@ -8,7 +8,9 @@ from typing import Any
 
 def save(tf: Any, prefix: Path | str, value: float = 1.0, size: int = 100) -> str:
     """A checkpoint of one variable `v`, written under exactly this prefix, named by no state file."""
-    return str(tf.train.Checkpoint(v=tf.Variable(tf.fill([size], value))).write(str(prefix)))
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(tf.fill([size], float(value))))
+    assert checkpoint.save_counter == 0  # made when it is asked for, and then saved as by save()
+    return str(checkpoint.write(str(prefix)))
 
 
 def save_managed(tf: Any, folder: Path | str, values: list[float], keep: int | None = 3) -> list[str]:
@@ -16,7 +18,7 @@ def save_managed(tf: Any, folder: Path | str, values: list[float], keep: int | N
     variable = tf.Variable(tf.zeros([100]))
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=variable), str(folder), max_to_keep=keep)
     for value in values:
-        variable.assign(tf.fill([100], value))
+        variable.assign(tf.fill([100], float(value)))
         manager.save()
     return list(manager.checkpoints)
 
