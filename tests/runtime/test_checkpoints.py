@@ -266,9 +266,12 @@ def test_a_trainer_that_keeps_one_never_breaks_its_evaluator(
     directory = request.getfixturevalue("folder") if place == "hdfs" else str(tmp_path)
     saves = 4 if place == "hdfs" else 200
     done = threading.Event()
-    trainer = threading.Thread(
-        target=lambda: (save_managed(tf, directory, [float(at) for at in range(saves)], keep=1), done.set())
-    )
+
+    def train() -> None:
+        save_managed(tf, directory, [float(at) for at in range(saves)], keep=1)
+        done.set()
+
+    trainer = threading.Thread(target=train)
     trainer.start()
     try:
         pause = threading.Event()
