@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tfy.contract import InputProgress
-from tfy.epoch import check_epoch, describe_shares, tell_input
+from tfy.contract import InputProgress, Progress, TaskRecord
+from tfy.epoch import check_epoch, describe_shares, report_input
 from tfy.shares import InputFile, InputShares, Split, cover, make_input_shares
+from tfy.states import TaskState
 
 FILES = [
     InputFile(path=f"hdfs://nn:8020/data/part-{number}", length=length)
@@ -101,17 +102,20 @@ def test_many_missing_tasks_are_folded() -> None:
     assert check_epoch(shares, []).text.endswith("worker:0, worker:1, worker:2 and 9 more")
 
 
-def test_the_figures() -> None:
-    rows = tell_input(SHARES, [read(whole(0)), read(whole(1), records=101)])
-    assert rows == [
-        ("input", "2 files, 4.0 kB, 2 shares of 1 file"),
-        ("records read", "201 (worker:0 100, worker:1 101)"),
-        ("first epoch", "each of 201 records read exactly once"),
-    ]
-
-
-def test_a_job_that_has_read_nothing_has_only_its_shares() -> None:
-    assert tell_input(SHARES, [None, InputProgress()]) == [("input", "2 files, 4.0 kB, 2 shares of 1 file")]
+@pytest.mark.parametrize(
+    ("splits", "exact", "records"),
+    [(None, None, (0, 0)), ((0, 1), True, (100, 101)), ((0, 0), False, (100, 100))],
+)
+def test_what_the_driver_tells(
+    splits: tuple[int, int] | None, exact: bool | None, records: tuple[int, int]
+) -> None:
+    tasks = [TaskRecord(task="ps:0", state=TaskState.RUNNING)]
+    for index, split in enumerate(splits or ()):
+        progress = Progress(input=read(whole(split), records=100 + split))
+        tasks.append(TaskRecord(task=f"worker:{index}", state=TaskState.RUNNING, progress=progress))
+    told = report_input(SHARES, tasks, describe_shares(SHARES))
+    assert (told.shares, told.task_type) == ("2 files, 4.0 kB, 2 shares of 1 file", "worker")
+    assert (told.exact, told.records) == (exact, records)
 
 
 @pytest.mark.parametrize(

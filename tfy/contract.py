@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from tfy.errors import InternalError
+from tfy.shares import InputReport
 from tfy.states import JobState, TaskState
 
 # --- environment variables of every task ------------------------------------------------------
@@ -297,6 +298,7 @@ class JobReport:
     started: float
     ended: float | None = None
     spark_application_id: str | None = None
+    input: InputReport | None = None
     cause: str | None = None
     could_not_start: bool = False
 

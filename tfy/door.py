@@ -29,6 +29,7 @@ from tfy.yarn.follow import JobView, follow_job
 from tfy.yarn.session import Cluster, find_cluster, open_jobs, open_yarn
 
 if TYPE_CHECKING:
+    from tfy.yarn.inputs import SharedInput
     from tfy.yarn.submit import Submission
 
 JobSource = str | os.PathLike[str] | Mapping[str, object]
@@ -89,6 +90,18 @@ class Prepared:
     cluster: Cluster
     environ: Mapping[str, str]
 
+    def share_input(
+        self, progress: Callable[[str], None] | None = None, *, keeps: bool = False
+    ) -> SharedInput | None:
+        """The job's input, listed and shared out among its tasks; None where it has none.
+
+        Counted records are remembered on HDFS with `keeps`. Raises `SpecError` where files are missing,
+        cannot be read or be shared out.
+        """
+        from tfy.yarn.submit import share_job_input
+
+        return share_job_input(self.plan, self.cluster, progress or _ignore, keeps=keeps)
+
     def send(
         self,
         announce: Callable[[Submission], None] | None = None,
@@ -99,17 +112,20 @@ class Prepared:
         from tfy.yarn.stage import Sources
         from tfy.yarn.submit import submit_job
 
+        tell = progress or _ignore
+        shared = self.share_input(tell, keeps=True)
+        for label, text in shared.pairs() if shared else ():
+            tell(f"{label}: {text}" if label else text)
         credentials = make_credentials(datetime.now(timezone.utc), self.plan.total_timeout_s)
         sources = Sources(
             spec=self.spec,
             job_yaml=self.job_yaml,
             conf_dir=self.cluster.hadoop.conf_dir,
             credentials=credentials,
+            shares=shared.shares if shared else None,
         )
         with open_yarn(self.cluster, self.environ, credentials) as yarn:
-            application_id = submit_job(
-                self.plan, yarn, self.cluster, sources, announce or _ignore, progress or _ignore
-            )
+            application_id = submit_job(self.plan, yarn, self.cluster, sources, announce or _ignore, tell)
         environ = None if self.environ is os.environ else self.environ
         return Job(application_id, self.plan.submission_id, self.plan.name, environ)
 

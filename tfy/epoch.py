@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tfy.contract import InputProgress, task_name
-from tfy.shares import InputShares
+from tfy.contract import InputProgress, TaskRecord, task_name
+from tfy.shares import InputReport, InputShares
 
 _MODULUS = 1 << 64
 
@@ -65,23 +65,21 @@ def _find_faults(shares: InputShares, found: Sequence[InputProgress], names: Seq
     return faults
 
 
-def tell_input(shares: InputShares, progresses: Sequence[InputProgress | None]) -> list[tuple[str, str]]:
-    """What is shown of a job's input, as label and text: how it is shared out, and what was read.
+def report_input(shares: InputShares, tasks: Sequence[TaskRecord], described: str) -> InputReport:
+    """What the driver tells of a job's input, from the records of all tasks.
 
-    Without any progress (a job that has not begun, or whose program reads by itself) only the first.
+    `described` is what `describe_shares` says of it, which takes a while for many files.
     """
-    rows = [("input", describe_shares(shares))]
-    if not any(progress and progress.records for progress in progresses):
-        return rows
-    parts = [
-        f"{task_name(shares.task_type, index)} {progress.records:,}"
-        for index, progress in enumerate(progresses)
-        if progress is not None
-    ]
-    total = sum(progress.records for progress in progresses if progress is not None)
-    rows.append(("records read", f"{total:,} ({', '.join(parts)})"))
-    rows.append(("first epoch", check_epoch(shares, progresses).text))
-    return rows
+    read = {record.task: record.progress.input for record in tasks}
+    names = [task_name(shares.task_type, index) for index in range(len(shares.shares))]
+    check = check_epoch(shares, [read.get(name) for name in names])
+    return InputReport(
+        shares=described,
+        task_type=shares.task_type,
+        epoch=check.text,
+        records=check.records,
+        exact={"open": None, "exact": True, "wrong": False}[check.state],
+    )
 
 
 def describe_shares(shares: InputShares) -> str:

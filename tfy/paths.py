@@ -46,6 +46,11 @@ class JobDir:
         return cls(f"{default_fs.rstrip('/')}/user/{user}/{JOBS_FOLDER}/{submission_id}")
 
     @property
+    def index(self) -> str:
+        """The folder beside all jobs' directories where the records of input files are remembered."""
+        return f"{self.root.rpartition('/')[0]}/index"
+
+    @property
     def file_system(self) -> str:
         """The file system that the directory is on, as `hdfs://host:port`."""
         scheme, _, rest = self.root.partition("://")

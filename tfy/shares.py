@@ -69,6 +69,19 @@ class InputShares:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputReport:
+    """How the input is shared out, and what the driver holds of what was read (tfy.epoch)."""
+
+    shares: str
+    task_type: str
+    epoch: str
+    records: tuple[int, ...]
+    """Of each task's first complete epoch by its index, 0 where it has none."""
+    exact: bool | None
+    """Whether each record was read exactly once; None while that is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCounts:
     """How many records each file has, and where they begin.
 

@@ -78,11 +78,12 @@ def main():
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, args.model_dir, max_to_keep=3)
     checkpoint.restore(manager.latest_checkpoint)
-    for epoch in range(1, args.epochs + 1):
+    for _ in range(args.epochs):
         losses = [step(batches) for _ in range(args.steps)]
         path = manager.save()
         accuracy = evaluate(model, tf.io.gfile.glob(args.test), args.batch)
-        print(f"epoch {epoch}: loss {np.mean(losses):.4f}, test accuracy {accuracy:.4f}, saved {path}")
+        count = int(optimizer.iterations.numpy())
+        print(f"step {count}: loss {np.mean(losses):.4f}, test accuracy {accuracy:.4f}, saved {path}")
 
 
 if __name__ == "__main__":

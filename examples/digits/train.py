@@ -78,14 +78,15 @@ def main():
         return tf.distribute.get_strategy().run(learn, args=next(batches))
 
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
-    manager = tf.train.CheckpointManager(checkpoint, job.checkpoint_dir, max_to_keep=job.checkpoint_keep)
+    manager = job.checkpoint_manager(checkpoint)
     checkpoint.restore(manager.latest_checkpoint)
-    for epoch in range(1, args.epochs + 1):
+    for _ in range(args.epochs):
         losses = coordinator.fetch([coordinator.schedule(step, args=(batches,)) for _ in range(args.steps)])
         path = manager.save()
         accuracy = evaluate(model, tf.io.gfile.glob(args.test), args.batch)
-        job.report(step=epoch * args.steps, loss=np.mean(losses), test_accuracy=accuracy, checkpoint=path)
-        print(f"epoch {epoch}: loss {np.mean(losses):.4f}, test accuracy {accuracy:.4f}, saved {path}")
+        count = int(optimizer.iterations.numpy())
+        job.report(step=count, loss=np.mean(losses), test_accuracy=accuracy, checkpoint=path)
+        print(f"step {count}: loss {np.mean(losses):.4f}, test accuracy {accuracy:.4f}, saved {path}")
 
 
 if __name__ == "__main__":

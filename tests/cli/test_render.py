@@ -39,7 +39,7 @@ def test_a_plan_for_a_person(plan: Plan, capsys: pytest.CaptureFixture[str]) -> 
         "strategy parameter_server",
     ]
     assert "directory hdfs://namenode:8020/user/ada/.tfy/0b5c" in lines
-    assert "input hdfs:///data/train/*.tfrecord" in lines
+    assert "input path hdfs:///data/train/*.tfrecord" in lines
     assert "checkpoint hdfs://ns1/models/ada (the newest 5 are kept)" in lines
     assert "timeouts start 2 min, total 6 h" in lines
     assert "export hdfs://ns1/serving/ada (the newest 2 are kept)" in lines

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.views import make_report, make_view
 from tfy.cli import story
-from tfy.contract import Metric, Progress, TaskRecord
+from tfy.contract import InputProgress, Metric, Progress, TaskRecord
+from tfy.shares import InputReport
 from tfy.states import ApplicationState, JobState, TaskState
 
 
@@ -89,3 +92,27 @@ def test_what_all_workers_say_is_told_once_and_the_evaluator_by_its_name() -> No
         ("evaluator:0 loss", "0.75"),
         ("checkpoint", "hdfs:///m/ckpt-1"),
     ]
+
+
+def test_what_was_read_of_the_input() -> None:
+    told = InputReport(
+        shares="2 files, 4.0 kB, 2 shares of 1 file",
+        task_type="worker",
+        epoch="each of 201 records read exactly once",
+        records=(100, 101),
+        exact=True,
+    )
+    tasks = [
+        task(f"worker:{index}", TaskState.RUNNING, progress=Progress(input=InputProgress(records=records)))
+        for index, records in enumerate((1200, 0))
+    ]
+    report = replace(make_report(JobState.RUNNING, *tasks), input=told)
+    assert story.tell_figures(report)[:3] == [
+        ("input", "2 files, 4.0 kB, 2 shares of 1 file"),
+        ("records read", "1,200 (worker:0 1,200, worker:1 0)"),
+        ("first epoch", "each of 201 records read exactly once"),
+    ]
+    silent = replace(
+        make_report(JobState.RUNNING, TaskRecord(task="worker:0", state=TaskState.RUNNING)), input=told
+    )
+    assert story.tell_figures(silent) == [("input", "2 files, 4.0 kB, 2 shares of 1 file")]

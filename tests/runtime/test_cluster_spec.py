@@ -39,40 +39,44 @@ def test_tf_config() -> None:
     }
 
 
-# layout → each task's address, in the order in which nodes happen to register → the cluster of TF_CONFIG
-LAYOUTS = {
+Registered = tuple[tuple[str, str], ...]
+
+# layout → each task's address, in the order in which nodes happen to register; the cluster of TF_CONFIG
+LAYOUTS: dict[str, tuple[Registered, dict[str, list[str]]]] = {
     "chief, worker, ps": (
-        ("ps:0", "10.0.0.3:1"), ("worker:0", "10.0.0.2:1"), ("chief:0", "10.0.0.1:1"),
+        (("ps:0", "10.0.0.3:1"), ("worker:0", "10.0.0.2:1"), ("chief:0", "10.0.0.1:1")),
         {"chief": ["10.0.0.1:1"], "ps": ["10.0.0.3:1"], "worker": ["10.0.0.2:1"]},
     ),
     "two of each, no chief (TensorFlowOnSpark#587)": (
-        ("ps:1", "h2:3"), ("worker:1", "h2:2"), ("ps:0", "h1:3"), ("worker:0", "h1:2"),
+        (("ps:1", "h2:3"), ("worker:1", "h2:2"), ("ps:0", "h1:3"), ("worker:0", "h1:2")),
         {"ps": ["h1:3", "h2:3"], "worker": ["h1:2", "h2:2"]},
     ),
     "mirrored workers and an evaluator": (
-        ("evaluator:0", "h3:1"), ("worker:1", "h2:1"), ("worker:0", "h1:1"),
+        (("evaluator:0", "h3:1"), ("worker:1", "h2:1"), ("worker:0", "h1:1")),
         {"worker": ["h1:1", "h2:1"]},
     ),
-    "a chief alone": (("chief:0", "h1:1"), {"chief": ["h1:1"]}),
+    "a chief alone": ((("chief:0", "h1:1"),), {"chief": ["h1:1"]}),
     "ps and evaluator beside a chief": (
-        ("evaluator:0", "h4:1"), ("ps:0", "h3:1"), ("chief:0", "h1:1"), ("worker:0", "h2:1"),
+        (("evaluator:0", "h4:1"), ("ps:0", "h3:1"), ("chief:0", "h1:1"), ("worker:0", "h2:1")),
         {"chief": ["h1:1"], "ps": ["h3:1"], "worker": ["h2:1"]},
     ),
     "one host is the beginning of another's name": (
-        ("worker:1", "10.0.0.10:5"), ("worker:0", "10.0.0.1:50"), ("ps:0", "10.0.0.1:5"),
+        (("worker:1", "10.0.0.10:5"), ("worker:0", "10.0.0.1:50"), ("ps:0", "10.0.0.1:5")),
         {"ps": ["10.0.0.1:5"], "worker": ["10.0.0.1:50", "10.0.0.10:5"]},
     ),
     "twelve workers on two hosts": (
-        *((f"worker:{index}", f"10.0.0.{1 if index % 2 else 10}:{4000 + index}")
-          for index in (11, 2, 10, 0, 9, 1, 8, 3, 7, 4, 6, 5)),
+        tuple(
+            (f"worker:{index}", f"10.0.0.{1 if index % 2 else 10}:{4000 + index}")
+            for index in (11, 2, 10, 0, 9, 1, 8, 3, 7, 4, 6, 5)
+        ),
         {"worker": [f"10.0.0.{1 if index % 2 else 10}:{4000 + index}" for index in range(12)]},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout(layout: str) -> None:
-    *registered, expected = LAYOUTS[layout]
+    registered, expected = LAYOUTS[layout]
     records = []
     for task, address in registered:
         host, _, port = address.partition(":")
@@ -90,7 +94,7 @@ def test_every_layout(layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_tensorflow_reads_every_layout(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tf = pytest.importorskip("tensorflow")
-    *registered, expected = LAYOUTS[layout]
+    registered, expected = LAYOUTS[layout]
     spec = {task_type: tuple(addresses) for task_type, addresses in expected.items()}
     task_type, _, index = registered[0][0].partition(":")
     monkeypatch.setenv("TF_CONFIG", make_tf_config(spec, task_type, int(index)))

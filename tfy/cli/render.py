@@ -71,13 +71,13 @@ def show_error(message: str, hint: str | None = None) -> None:
             console.print(Text.assemble((f"{label}: ", style), body), soft_wrap=True)
 
 
-def show_plan(plan: Plan, *, as_json: bool) -> None:
-    """What `plan` asks of YARN."""
+def show_plan(plan: Plan, shared: Iterable[tuple[str, str]] = (), *, as_json: bool) -> None:
+    """What `plan` asks of YARN; `shared` tells how its input is shared out, as label and text."""
     if as_json:
         show_json(plan)
         return
     console = make_console()
-    console.print(make_pairs(_plan_pairs(plan)))
+    console.print(make_pairs(_plan_pairs(plan, shared)))
     console.print()
     rows = list_containers(plan)
     cells = [_plan_cells(row) for row in (*rows, sum_containers(rows))]
@@ -212,7 +212,7 @@ class LiveLine:
         self._spinner.update(text=line)
 
 
-def _plan_pairs(plan: Plan) -> list[tuple[str, str]]:
+def _plan_pairs(plan: Plan, shared: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     pairs = [
         ("job", plan.name),
         ("program", shlex.join((plan.program, *plan.args))),
@@ -223,7 +223,8 @@ def _plan_pairs(plan: Plan) -> list[tuple[str, str]]:
         ("python", plan.python),
     ]
     pairs += [("environment", f"{name}={value}") for name, value in plan.env]
-    pairs += [("input", path) for path in (plan.input.paths if plan.input else ())]
+    pairs += [("input path", path) for path in (plan.input.paths if plan.input else ())]
+    pairs += shared
     if plan.checkpoint_dir is not None:
         pairs.append(("checkpoint", f"{plan.checkpoint_dir} (the newest {plan.checkpoint_keep} are kept)"))
         if plan.fresh:

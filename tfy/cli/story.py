@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tfy.contract import JobReport, Metric, TaskRecord
+from tfy.contract import JobReport, Metric, TaskRecord, type_of_task
+from tfy.shares import InputReport
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
 from tfy.yarn.follow import JobView
@@ -95,6 +96,8 @@ def tell_figures(report: JobReport) -> list[tuple[str, str]]:
         for path in dict.fromkeys(record.progress.checkpoint for record in report.tasks)
         if path is not None
     ]
+    if report.input is not None:
+        rows += _tell_input(report.input, report.tasks)
     rows += [
         (
             record.task,
@@ -104,6 +107,19 @@ def tell_figures(report: JobReport) -> list[tuple[str, str]]:
         for record in report.tasks
         if record.task.startswith("worker:") and record.host
     ]
+    return rows
+
+
+def _tell_input(told: InputReport, tasks: tuple[TaskRecord, ...]) -> list[tuple[str, str]]:
+    rows = [("input", told.shares)]
+    read = {
+        record.task: record.progress.input.records
+        for record in tasks
+        if type_of_task(record.task) == told.task_type and record.progress.input is not None
+    }
+    if any(read.values()):
+        listed = ", ".join(f"{task} {records:,}" for task, records in read.items())
+        rows += [("records read", f"{sum(read.values()):,} ({listed})"), ("first epoch", told.epoch)]
     return rows
 
 

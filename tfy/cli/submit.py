@@ -37,7 +37,8 @@ def submit(job_yaml: Path, follow: bool | None, fresh: bool, dry_run: bool, as_j
 
     prepared = door.prepare(job_yaml, fresh=fresh)
     if dry_run:
-        render.show_plan(prepared.plan, as_json=as_json)
+        shared = prepared.share_input(render.narrate)
+        render.show_plan(prepared.plan, shared.pairs() if shared else (), as_json=as_json)
         return EXIT_OK
     announce = partial(render.show_submission, as_json=as_json)
     application_id = prepared.send(announce, render.narrate).application_id

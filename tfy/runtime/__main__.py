@@ -152,7 +152,8 @@ def _drive(
     storage = Storage(job_dir.file_system, properties)
     publisher = Publisher(lambda data: storage.publish(job_dir.status, data))
     publisher.start()
-    report = Driver(plan, container.application_id, application, spark, publisher.offer).run()
+    shares = identity.load_shares(container.work_dir) if plan.input else None
+    report = Driver(plan, container.application_id, application, spark, publisher.offer, shares).run()
     publisher.close()
     try:
         storage.publish(job_dir.result, contract.to_json(report))

@@ -13,12 +13,14 @@ TensorFlow is imported only where a method needs it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from tfy.contract import (
+    ENV_DONE,
+    ENV_INPUT,
     ENV_PLAN,
     ENV_REPORT,
     ENV_TASK_INDEX,
@@ -29,6 +31,7 @@ from tfy.contract import (
 )
 from tfy.errors import SpecError
 from tfy.runtime.report import append_report
+from tfy.shares import InputShares
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -55,6 +58,9 @@ class Job:
     plan: Plan
     task: Task
     report_file: Path
+    input_file: Path | None = None
+    done_mark: Path | None = None
+    """A file that is there once training is done; None outside an evaluator's job."""
 
     @property
     def name(self) -> str:
@@ -98,17 +104,84 @@ class Job:
         return make_strategy(self.plan, self.task.type, timeout_s)
 
     def dataset(self, pipeline: Callable[[tf.data.Dataset], tf.data.Dataset]) -> tf.data.Dataset:
-        """The records under `input.paths`, shared out among the workers, without end.
+        """This task's share of the records under `input.paths`, as batches that `pipeline` makes.
 
-        For `ClusterCoordinator.create_per_worker_dataset`: each worker reads its own share
-        itself, again and again. `pipeline` makes a dataset of batches from a dataset of
-        serialized records (scalar tf.string). Raises what `tfy.runtime.input.make_dataset` raises.
+        Under parameter_server give it to `ClusterCoordinator.create_per_worker_dataset`: each worker reads
+        its own share itself. Under multi_worker_mirrored give it to `fit` or to
+        `strategy.experimental_distribute_dataset`; a batch is then the global one, as everywhere in
+        TensorFlow. Without end, or one equal epoch on all tasks, as `input.unequal` says. Raises SpecError
+        where this task has no share, and what `tfy.runtime.input.make_dataset` raises.
         """
         from tfy.runtime.filesystem import register
-        from tfy.runtime.input import make_dataset
+        from tfy.runtime.input import check_task, make_dataset, next_set_number
 
+        if self.plan.input is None or self.input_file is None:
+            raise SpecError('job.dataset() needs files in job.yaml: input: {paths: ["hdfs:///…"]}')
         register()
-        return make_dataset(self.input_paths, pipeline, self.plan.task("worker").instances)
+        shares = from_json(self.input_file.read_bytes(), InputShares)
+        check_task(shares, self.task.type, self.plan.strategy)
+        return make_dataset(shares, pipeline, set_number=next_set_number(), seed=self.plan.input.seed)
+
+    def checkpoint_manager(self, checkpoint: tf.train.Checkpoint) -> tf.train.CheckpointManager:
+        """TensorFlow's CheckpointManager on `checkpoint.dir`, which keeps the newest `checkpoint.keep`.
+
+        Call its `save` on every task that runs the training: only the lead's checkpoints stay. Raises
+        SpecError where job.yaml has no checkpoint.dir.
+        """
+        from tfy.runtime.checkpoints import make_checkpoint_manager
+
+        return make_checkpoint_manager(
+            checkpoint, self._need_checkpoint_dir(), is_lead=self.is_lead, keep=self.checkpoint_keep
+        )
+
+    def restore(self, checkpoint: tf.train.Checkpoint) -> str | None:
+        """Restores the newest complete checkpoint of this job or an earlier one; its path, or None.
+
+        One that is incomplete or damaged is passed over for the next older one. Raises StartError where
+        there are checkpoints and none can be restored, SpecError where job.yaml has no checkpoint.dir.
+        """
+        from tfy.runtime.checkpoints import restore_newest
+
+        return restore_newest(checkpoint, self._need_checkpoint_dir())
+
+    def checkpoints(self, checkpoint: tf.train.Checkpoint, *, poll_s: float = 5.0) -> Iterator[str]:
+        """For an evaluator: the path of each new checkpoint, once it is restored into `checkpoint`.
+
+        Looks every `poll_s` seconds and takes the newest complete one. Ends after the last one, when
+        training is done. Raises SpecError where job.yaml has no checkpoint.dir.
+        """
+        from tfy.runtime.checkpoints import follow_checkpoints
+
+        mark = self.done_mark
+        return follow_checkpoints(
+            checkpoint,
+            self._need_checkpoint_dir(),
+            done=lambda: mark is None or mark.exists(),
+            poll_s=poll_s,
+        )
+
+    def export(self, model: Any, *, signatures: Any = None) -> str | None:
+        """Saves `model` to serve it: a SavedModel in `export.dir` under the next version number; its path.
+
+        Call it on every task that runs the training: the lead saves, the others get None. Readers never see
+        half a model. Raises SpecError where job.yaml has no export.dir.
+        """
+        from tfy.runtime.export import export_model
+
+        if self.plan.export_dir is None:
+            raise SpecError('job.export() needs a folder in job.yaml: export: {dir: "hdfs:///…"}')
+        return export_model(
+            model,
+            self.plan.export_dir,
+            is_lead=self.is_lead,
+            signatures=signatures,
+            keep=self.plan.export_keep,
+        )
+
+    def _need_checkpoint_dir(self) -> str:
+        if self.plan.checkpoint_dir is None:
+            raise SpecError('job.yaml has no folder for checkpoints: checkpoint: {dir: "hdfs:///…"}')
+        return self.plan.checkpoint_dir
 
     def report(
         self,
@@ -147,4 +220,11 @@ def current_job(environ: Mapping[str, str] | None = None) -> Job:
     except OSError as error:
         raise SpecError(f"{ENV_PLAN}={plan_file}: {error.strerror}", hint=_HINT) from error
     task = Task(environ[ENV_TASK_TYPE], int(environ[ENV_TASK_INDEX]))
-    return Job(plan=plan, task=task, report_file=Path(environ[ENV_REPORT]))
+    files = {name: Path(environ[name]) if environ.get(name) else None for name in (ENV_INPUT, ENV_DONE)}
+    return Job(
+        plan=plan,
+        task=task,
+        report_file=Path(environ[ENV_REPORT]),
+        input_file=files[ENV_INPUT],
+        done_mark=files[ENV_DONE],
+    )

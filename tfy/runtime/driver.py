@@ -16,6 +16,7 @@ from typing import Protocol
 
 from tfy import contract
 from tfy.contract import JobReport, Plan, StopOrder, TaskRecord
+from tfy.epoch import describe_shares, report_input
 from tfy.runtime import cluster_spec
 from tfy.runtime.judge import (
     Seen,
@@ -30,6 +31,7 @@ from tfy.runtime.judge import (
     merge_records,
 )
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError, ServiceContainer
+from tfy.shares import InputShares
 from tfy.states import JobState, TaskState
 
 _LOG = logging.getLogger(__name__)
@@ -84,12 +86,15 @@ class Driver:
         application: Application,
         spark: Executors,
         offer: Callable[[JobReport], None],
+        shares: InputShares | None = None,
     ) -> None:
         self._plan = plan
         self._application_id = application_id
         self._application = application
         self._spark = spark
         self._offer = offer
+        self._shares = shares
+        self._described = describe_shares(shares) if shares else ""
         self._began = time.monotonic()
         self._heard = self._began
         self._first_failure: float | None = None
@@ -275,6 +280,9 @@ class Driver:
             phase=phase or self._report.phase,
             tasks=tasks or self._report.tasks,
             spark_application_id=spark or self._report.spark_application_id,
+            input=report_input(self._shares, tasks or self._report.tasks, self._described)
+            if self._shares
+            else None,
             updated=time.time(),
         )
         self._offer(self._report)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfy.contract import ENV_TASK_INDEX, ENV_TASK_TYPE, LOCAL_PLAN, Plan, from_json, task_name
+from tfy.contract import ENV_TASK_INDEX, ENV_TASK_TYPE, LOCAL_INPUT, LOCAL_PLAN, Plan, from_json, task_name
 from tfy.errors import InternalError
+from tfy.shares import InputShares
 
 ENV_HADOOP_USER = "HADOOP_USER_NAME"
 
@@ -65,6 +66,11 @@ def read_task(environ: Mapping[str, str]) -> TaskIdentity:
 def load_plan(work_dir: Path) -> Plan:
     """The job's plan, localized into the container's working directory."""
     return from_json((work_dir / LOCAL_PLAN).read_bytes(), Plan)
+
+
+def load_shares(work_dir: Path) -> InputShares:
+    """Who reads what of the job's input, localized into the container's working directory."""
+    return from_json((work_dir / LOCAL_INPUT).read_bytes(), InputShares)
 
 
 def _need(environ: Mapping[str, str], name: str) -> str:

@@ -13,6 +13,7 @@ from tfy import contract
 from tfy.contract import Plan
 from tfy.errors import SpecError, StartError
 from tfy.paths import JobDir
+from tfy.shares import InputShares
 from tfy.spec import JobSpec
 from tfy.storage.archives import pack, walk_files
 from tfy.storage.hdfs import Storage
@@ -27,6 +28,8 @@ class Sources:
     job_yaml: bytes
     conf_dir: Path
     credentials: Credentials
+    shares: InputShares | None = None
+    """Who reads what of the input; None where the job has none."""
 
 
 def stage_job(storage: Storage, plan: Plan, sources: Sources, narrate: Callable[[str], None]) -> None:
@@ -58,7 +61,7 @@ def _make(local: Path, local_name: str, plan: Plan, sources: Sources) -> None:
         except OSError as error:
             raise SpecError(f"{sources.spec.source}: files: {error}") from error
     elif local_name == contract.LOCAL_INPUT:
-        local.write_bytes(b"{}")
+        local.write_bytes(contract.to_json(sources.shares))
     elif local_name == contract.LOCAL_HADOOP_CONF:
         pack(local, [(path, path.name) for path in sorted(sources.conf_dir.glob("*.xml"))])
 

@@ -18,6 +18,8 @@ from tfy.yarn.application import NoAnswerError
 from tfy.yarn.capacity import check_capacity
 from tfy.yarn.client import Yarn
 from tfy.yarn.convert import make_application_spec
+from tfy.yarn.inputs import SharedInput, share_input
+from tfy.yarn.record_counts import IndexFolder
 from tfy.yarn.session import Cluster
 from tfy.yarn.stage import Sources, stage_job
 
@@ -39,6 +41,20 @@ class Submission:
 def plan_job(spec: JobSpec, cluster: Cluster, *, fresh: bool = False) -> Plan:
     """The resolved request, under a new submission id; `fresh` moves older checkpoints aside."""
     return make_plan(spec, read_site(cluster), str(uuid.uuid4()), fresh=fresh)
+
+
+def share_job_input(
+    plan: Plan, cluster: Cluster, narrate: Callable[[str], None], *, keeps: bool
+) -> SharedInput | None:
+    """Lists what the job reads and shares it out among its tasks; None where it has no input.
+
+    With `keeps`, records that had to be counted are remembered on HDFS. Raises `SpecError`.
+    """
+    if plan.input is None:
+        return None
+    index = IndexFolder(storage=cluster.storage, folder=JobDir(plan.job_dir).index, keeps=keeps)
+    tasks = plan.task(plan.input.task_type).instances
+    return share_input(cluster.storage, plan.input, tasks, index, narrate)
 
 
 def read_site(cluster: Cluster) -> SiteFacts:
