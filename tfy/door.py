@@ -22,6 +22,7 @@ from tfy.contract import Plan
 from tfy.errors import JobFailedError
 from tfy.load import load
 from tfy.load_mapping import load_mapping, make_job_yaml
+from tfy.paths import aside_of
 from tfy.spec import JobSpec
 from tfy.states import JobState
 from tfy.yarn.application import Application
@@ -113,6 +114,8 @@ class Prepared:
         from tfy.yarn.submit import submit_job
 
         tell = progress or _ignore
+        for text in _tell_fresh(self.plan):
+            tell(text)
         shared = self.share_input(tell, keeps=True)
         for label, text in shared.pairs() if shared else ():
             tell(f"{label}: {text}" if label else text)
@@ -192,6 +195,15 @@ def jobs(
     with open_jobs(surroundings) as opened:
         views = opened.list_views(user=user or opened.user, ended=ended)
     return tuple(_job_of(view.application, environ) for view in views)
+
+
+def _tell_fresh(plan: Plan) -> list[str]:
+    if not plan.fresh:
+        return []
+    if plan.checkpoint_dir is None:
+        return ["a fresh start changes nothing: the job has no checkpoint.dir to resume from"]
+    aside = aside_of(plan.checkpoint_dir, plan.submission_id)
+    return [f"a fresh start: before the first task starts, {plan.checkpoint_dir} becomes {aside}"]
 
 
 def _environ(environ: Mapping[str, str] | None) -> Mapping[str, str]:

@@ -34,6 +34,11 @@ def log_times(log: str) -> str:
     return f"{log.removesuffix('.log')}.times"
 
 
+def aside_of(checkpoint_dir: str, submission_id: str) -> str:
+    """Where a fresh start puts what an earlier job left in `checkpoint_dir`: a folder beside it."""
+    return f"{checkpoint_dir}-before-{submission_id[:8]}"
+
+
 @dataclass(frozen=True, slots=True)
 class JobDir:
     """The paths inside one job's directory; `root` is a full URI without a trailing slash."""

@@ -143,6 +143,7 @@ def _drive(
     spark: Executors,
 ) -> JobReport:
     from tfy.runtime.driver import Driver
+    from tfy.runtime.fresh import move_aside
     from tfy.runtime.publisher import Publisher
     from tfy.storage.hadoop_conf import read_properties
     from tfy.storage.hdfs import Storage
@@ -150,6 +151,9 @@ def _drive(
     job_dir = JobDir(plan.job_dir)
     properties = read_properties(container.work_dir / contract.LOCAL_HADOOP_CONF)
     storage = Storage(job_dir.file_system, properties)
+    aside = move_aside(plan, Storage(properties.get("fs.defaultFS", job_dir.file_system), properties))
+    if aside is not None:
+        _LOG.info("a fresh start: %s is now %s", plan.checkpoint_dir, aside)
     publisher = Publisher(lambda data: storage.publish(job_dir.status, data))
     publisher.start()
     shares = identity.load_shares(container.work_dir) if plan.input else None

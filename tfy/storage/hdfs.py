@@ -136,6 +136,10 @@ class Storage:
         """Removes a file, or a directory with all that is in it. Nothing there is no error."""
         _bounded(uri, lambda: self._client.delete(_path(uri), recursive=True), CALL_LIMIT_S)
 
+    def move(self, uri: str, target: str) -> None:
+        """Renames a file or a directory; never over another. Raises `NotFoundError` where it is not there."""
+        _bounded(uri, lambda: self._client.rename(_path(uri), _path(target), overwrite=False), CALL_LIMIT_S)
+
     def resolve(self, uri: str) -> str:
         """`uri` with its authority, and without doubled or trailing slashes: the one name of a file.
 
