@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
 
+use crate::input::Inputs;
 use crate::per_process::{lock, PerProcess};
 
 #[derive(Default)]
@@ -15,6 +16,7 @@ pub struct Counters {
     bytes_written: AtomicU64,
     writes: AtomicU64,
     counts: Mutex<BTreeMap<String, i64>>,
+    pub inputs: Inputs,
 }
 
 static COUNTERS: PerProcess<Counters> = PerProcess::new();
@@ -60,7 +62,8 @@ impl Counters {
             // Writing into a String cannot fail.
             let _ = write!(text, r#"{comma}"{name}":{count}"#);
         }
-        text.push_str("}}");
+        // Writing into a String cannot fail.
+        let _ = write!(text, r#"}},"input":{}}}"#, self.inputs.to_json());
         text
     }
 }
@@ -78,7 +81,8 @@ mod tests {
     #[test]
     fn all_numbers_stand_in_the_json_text() {
         let counters = Counters::default();
-        let empty = r#"{"bytes_read":0,"reads":0,"bytes_written":0,"writes":0,"counts":{}}"#;
+        let empty =
+            r#"{"bytes_read":0,"reads":0,"bytes_written":0,"writes":0,"counts":{},"input":[]}"#;
         assert_eq!(counters.to_json(), empty);
         counters.add_read(7);
         counters.add_read(3);
@@ -88,7 +92,7 @@ mod tests {
         counters.add_count("b", 2);
         let full = concat!(
             r#"{"bytes_read":10,"reads":2,"bytes_written":5,"writes":1,"#,
-            r#""counts":{"a":-1,"b":4}}"#
+            r#""counts":{"a":-1,"b":4},"input":[]}"#
         );
         assert_eq!(counters.to_json(), full);
     }

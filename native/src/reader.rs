@@ -40,6 +40,8 @@ struct Order {
     stream: Option<Stream>,
     /// Where the next read begins if it goes on from the last one.
     next: u64,
+    /// The stream does not run beyond.
+    until: u64,
 }
 
 pub struct HdfsReader {
@@ -57,26 +59,45 @@ impl HdfsReader {
         let file = target.wait(target.client.read(&target.uri.path))?;
         let length = file.file_length() as u64;
         let (name, pid) = (path.to_string(), std::process::id());
-        let order = Mutex::new(Order { stream: None, next: 0 });
+        let order = Mutex::new(Order { stream: None, next: 0, until: length });
         Ok(Self { name, pid, target, file: Mutex::new(Arc::new(file)), length, order })
     }
 
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// From now on reads go in order from `next` on, and hardly beyond `until`.
+    pub fn expect(&self, next: u64, until: u64) {
+        *lock(&self.order) = Order { stream: None, next, until: until.min(self.length) };
+    }
+
+    /// Fills `buffer`, which lies within the file, and leaves what is read in order alone.
+    pub fn probe(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
+        self.try_again(|| self.fill_range(offset, buffer))?;
+        counters::current().add_read(buffer.len());
+        Ok(())
+    }
+
     /// Reads without counting: `buffer` lies within the file.
-    ///
+    fn fill(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
+        self.try_again(|| self.fill_once(offset, buffer))
+    }
+
     /// What failed is tried again with the file opened anew. One that is open knows where its
     /// blocks were at the start, never asks a DataNode again that failed once, and its tokens end
     /// after hours; a DataNode also drops a stream that was left alone for minutes.
-    fn fill(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
+    fn try_again(&self, mut action: impl FnMut() -> Outcome<()>) -> Outcome<()> {
         fork::wait_for_parents_connections();
         let start = Instant::now();
-        let mut outcome = self.fill_once(offset, buffer);
+        let mut outcome = action();
         for pause in RETRY_AFTER {
             if outcome.is_ok() || start.elapsed() > RETRY_WITHIN {
                 break;
             }
             std::thread::sleep(pause);
             self.reopen()?;
-            outcome = self.fill_once(offset, buffer);
+            outcome = action();
         }
         outcome
     }
@@ -103,18 +124,25 @@ impl HdfsReader {
     fn fill_once(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
         // Two threads in one file do not go through it in order: no waiting for one another.
         if let Ok(mut order) = self.order.try_lock() {
-            let in_order = order.next == offset && self.read_ahead_bytes() > 0;
+            let end = offset + buffer.len() as u64;
+            let in_order =
+                order.next == offset && end <= order.until && self.read_ahead_bytes() > 0;
             let stream = order.stream.take().filter(|stream| stream.position == offset);
             if in_order {
-                let mut stream = stream.unwrap_or_else(|| self.start(offset));
+                let until = order.until;
+                let mut stream = stream.unwrap_or_else(|| self.start(offset, until));
                 self.fill_from(&mut stream, buffer)?;
                 order.stream = Some(stream);
             }
-            order.next = offset + buffer.len() as u64;
+            order.next = end;
             if in_order {
                 return Ok(());
             }
         }
+        self.fill_range(offset, buffer)
+    }
+
+    fn fill_range(&self, offset: u64, buffer: &mut [u8]) -> Outcome<()> {
         let file = self.file();
         let outcome = self.target.process.block_on(file.read_range_buf(buffer, offset as usize));
         fork::note_read();
@@ -141,8 +169,8 @@ impl HdfsReader {
         Ok(())
     }
 
-    fn start(&self, position: u64) -> Stream {
-        let rest = (self.length - position) as usize;
+    fn start(&self, position: u64, until: u64) -> Stream {
+        let rest = (until - position) as usize;
         let source = self.file().read_range_stream(position as usize, rest);
         let ahead = self.read_ahead_bytes();
         let (sender, batches) = mpsc::channel(ahead.div_ceil(BATCH_BYTES).max(1));

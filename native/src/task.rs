@@ -3,15 +3,19 @@
 //! built-in server, so only an operation in the graph can learn where it runs, or count there.
 //!
 //! - reading `tfy://task/index` gives this process' TFY_TASK_INDEX;
+//! - reading `tfy://epoch/<set>` gives the number of the set's next epoch in this process: each
+//!   time it is opened another one, from 0 on, in 20 digits;
+//! - `tfy://records/…` holds the records of a part of a file (records.rs);
 //! - writing a whole number to `tfy://count/<name>` adds it to the count `<name>`.
 //!
-//! What follows a `?` is ignored: a graph puts something there that changes, and so keeps
+//! What follows a `?` is ignored, but for records, whose files may have one: a graph puts something there that changes, and so keeps
 //! TensorFlow from taking the first answer for a constant.
 
 use std::sync::Mutex;
 
 use crate::counters;
 use crate::per_process::lock;
+use crate::records::{self, Split};
 use crate::scheme::{ReadFile, Scheme, Stat, WriteFile};
 use crate::status::{Code, Error, Outcome};
 
@@ -21,42 +25,63 @@ pub struct Task;
 
 enum Door {
     Index,
+    Epoch(u64),
+    Records(Split),
     Count(String),
 }
 
 fn door(path: &str) -> Outcome<Door> {
-    let plain = path.split('?').next().unwrap_or_default();
-    let Some((_, rest)) = plain.split_once("://") else {
-        return Err(Error::new(Code::InvalidArgument, path, "not a URI"));
+    let wrong = |what: &str| Err(Error::new(Code::InvalidArgument, path, what));
+    let Some((_, rest)) = path.split_once("://") else {
+        return wrong("not a URI");
     };
-    if rest == "task/index" {
-        return Ok(Door::Index);
+    if let Some(split) = rest.strip_prefix("records/") {
+        return match Split::parse(split) {
+            Some(split) => Ok(Door::Records(split)),
+            None => wrong("not tfy://records/<set>/<epoch>/<of>/<start>-<end>/<path>"),
+        };
     }
-    match rest.strip_prefix("count/") {
-        Some(name) if counters::is_name(name) => Ok(Door::Count(name.to_string())),
-        Some(_) => {
-            let what = "a count's name consists of letters, digits and ._-:/";
-            Err(Error::new(Code::InvalidArgument, path, what))
-        }
-        None => Err(Error::new(Code::NotFound, path, format!("there is only {}", Task::OFFERS))),
+    let plain = rest.split('?').next().unwrap_or_default();
+    match plain.split_once('/') {
+        Some(("task", "index")) => Ok(Door::Index),
+        Some(("epoch", set)) => match set.parse() {
+            Ok(set) => Ok(Door::Epoch(set)),
+            Err(_) => wrong("the set of an epoch is a whole number from 0 on"),
+        },
+        Some(("count", name)) if counters::is_name(name) => Ok(Door::Count(name.to_string())),
+        Some(("count", _)) => wrong("a count's name consists of letters, digits and ._-:/"),
+        _ => Err(Error::new(Code::NotFound, path, format!("there is only {}", Task::OFFERS))),
     }
 }
 
 fn index_text(path: &str) -> Outcome<String> {
-    if !matches!(door(path)?, Door::Index) {
-        return Err(Error::new(Code::Unimplemented, path, "counts can only be written"));
-    }
     std::env::var(INDEX_VARIABLE).map_err(|_| {
         let what = format!("the environment variable {INDEX_VARIABLE} of this process is not set");
         Error::new(Code::NotFound, path, what)
     })
 }
 
+fn epoch_text(epoch: u64) -> String {
+    format!("{epoch:020}")
+}
+
+fn only_written<T>(path: &str) -> Outcome<T> {
+    Err(Error::new(Code::Unimplemented, path, "counts can only be written"))
+}
+
 impl Scheme for Task {
-    const OFFERS: &'static str = "tfy://task/index to read and tfy://count/<name> to write";
+    const OFFERS: &'static str =
+        "tfy://task/index, tfy://epoch/<set> and tfy://records/… to read, \
+         and tfy://count/<name> to write";
 
     fn open(path: &str) -> Outcome<Box<dyn ReadFile>> {
-        Ok(Box::new(Text { name: path.to_string(), text: index_text(path)? }))
+        let text = match door(path)? {
+            Door::Index => index_text(path)?,
+            Door::Epoch(set) => epoch_text(counters::current().inputs.begin_epoch(set)),
+            Door::Records(split) => return records::open(path, split),
+            Door::Count(_) => return only_written(path),
+        };
+        Ok(Box::new(Text { name: path.to_string(), text }))
     }
 
     fn create(path: &str) -> Outcome<Box<dyn WriteFile>> {
@@ -65,7 +90,7 @@ impl Scheme for Task {
                 let text = Mutex::new(Some(Vec::new()));
                 Ok(Box::new(Count { name: path.to_string(), count, text }))
             }
-            Door::Index => Err(Error::new(Code::Unimplemented, path, "can only be read")),
+            _ => Err(Error::new(Code::Unimplemented, path, "can only be read")),
         }
     }
 
@@ -74,10 +99,18 @@ impl Scheme for Task {
         Ok(())
     }
 
-    /// TensorFlow asks for the size of what it reads.
+    /// TensorFlow asks for the size of what it reads, but not of records.
     fn stat(path: &str) -> Outcome<Stat> {
-        let length = index_text(path)?.len() as u64;
-        Ok(Stat { length, modified_ms: 0, is_directory: false })
+        let length = match door(path)? {
+            Door::Index => index_text(path)?.len(),
+            Door::Epoch(_) => epoch_text(0).len(),
+            Door::Records(_) => {
+                let what = "how many bytes of records there are is only known by reading them";
+                return Err(Error::new(Code::Unimplemented, path, what));
+            }
+            Door::Count(_) => return only_written(path),
+        };
+        Ok(Stat { length: length as u64, modified_ms: 0, is_directory: false })
     }
 }
 

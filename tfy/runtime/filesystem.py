@@ -22,14 +22,36 @@ LIBRARY_PATTERN = "_hdfs*.so"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputCounters:
+    """What `tfy://records/` has read in this process for one set, a number that the reader's user gave.
+
+    `records` are all; `epochs` those passes in which every split was read to its end. `epoch_records`,
+    `epoch_bytes` and `coverage` (a sum modulo 2**64 over the splits, native/src/input.rs) are of the first
+    of them, and `uneven` tells how many others differed from it.
+    """
+
+    set: int
+    records: int
+    epochs: int
+    epoch_records: int
+    epoch_bytes: int
+    coverage: int
+    uneven: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """What TensorFlow in this process has read from HDFS, written to it, and counted by `tfy://count/`."""
+    """What TensorFlow in this process has read from HDFS, written to it, and counted by `tfy://count/`.
+
+    `input` has one entry for each set, in the order of their numbers.
+    """
 
     bytes_read: int
     reads: int
     bytes_written: int
     writes: int
     counts: Mapping[str, int]
+    input: tuple[InputCounters, ...] = ()
 
 
 def plugin_path() -> Path:
