@@ -94,6 +94,16 @@ def test_what_no_node_holds_is_refused_with_both_numbers(
     assert refusals(ask(worker=worker), *nodes) == [said]
 
 
+def test_no_gpu_may_mean_that_none_is_seen() -> None:
+    with pytest.raises(SpecError) as refused:
+        check_capacity(ask(worker={"gpus": 1}), (node(2),))
+    assert refused.value.hint is not None
+    assert "resource-types.xml" in refused.value.hint
+    with pytest.raises(SpecError) as refused:
+        check_capacity(ask(worker={"gpus": 3}), (node(2, gpus=1),))
+    assert refused.value.hint is None
+
+
 def test_every_problem_is_told_at_once() -> None:
     told = refusals(
         ask(worker={"gpus": 3, "vcores": 9}, ps={"node_label": "x"}, chief={"gpus": 1}), node(gpus=2)

@@ -13,6 +13,12 @@ from tfy.errors import SpecError, UnreachableError
 from tfy.units import format_memory
 
 RUNNING = "running"
+_NO_GPU = "this cluster has no GPU"
+# Hadoop's client skips resources of a node that its own configuration does not name.
+_BLIND = (
+    "GPUs are seen only where this machine's Hadoop configuration has yarn.io/gpu among yarn.resource-types "
+    "(resource-types.xml)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +62,8 @@ def check_capacity(plan: Plan, nodes: tuple[NodeFacts, ...]) -> None:
     if not problems:
         problems = _explain_sum(wishes, running)
     if problems:
-        raise SpecError("\n".join(problems))
+        blind = any(_NO_GPU in text for text in problems)
+        raise SpecError("\n".join(problems), hint=_BLIND if blind else None)
 
 
 def _list_wishes(plan: Plan) -> list[_Wish]:
@@ -93,7 +100,7 @@ def _explain_gpus(wish: _Wish, nodes: tuple[NodeFacts, ...], running: tuple[Node
         return []
     head, labelled = f"{wish.field}.gpus: {asked} asked", f" labelled {label}" if label else ""
     if not any(node.gpus for node in running):
-        return [f"{head}, this cluster has no GPU: {_count(len(running), 'node')}, none offers yarn.io/gpu"]
+        return [f"{head}, {_NO_GPU}: {_count(len(running), 'node')}, none offers yarn.io/gpu"]
     largest = max(node.gpus for node in nodes)
     if asked > largest:
         return [f"{head}, the largest node{labelled} has {largest}"]
