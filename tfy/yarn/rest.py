@@ -8,18 +8,21 @@ asked takes Skein's client.
 from __future__ import annotations
 
 import http.client
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from tfy.bounded import call_within
 from tfy.states import ApplicationState, parse_application_state
 from tfy.yarn.application import SKEIN_TYPE, Application, NoAnswerError, Wanted, sort_applications
+from tfy.yarn.reach import find_sockets
 
 REST_LIMIT_S = 10.0
 # YARN's own defaults.
@@ -52,6 +55,28 @@ class _App(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     finished_time: int = 0
 
 
+class _LogApp(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    am_container_logs: str = ""
+    log_aggregation_status: str = ""
+
+
+class _LogAnswer(msgspec.Struct, frozen=True):
+    app: _LogApp
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationLogs:
+    """What YARN says of one application's logs: where its master's are, and how far aggregation is.
+
+    `master` and `node_web` (the NodeManager's `host:port`) are None where there is no master yet.
+    `aggregation` is YARN's word (`NOT_START`, `SUCCEEDED`, `DISABLED`, …), empty where it has none.
+    """
+
+    master: str | None
+    node_web: str | None
+    aggregation: str
+
+
 class _Apps(msgspec.Struct, frozen=True):
     app: list[_App] = []
 
@@ -76,23 +101,11 @@ def find_addresses(properties: Mapping[str, str]) -> tuple[str, ...]:
 
     With high availability, each ResourceManager's; a standby sends whoever asks to the active one.
     """
-    secure = properties.get("yarn.http.policy", "HTTP_ONLY").upper() == "HTTPS_ONLY"
-    suffixes = [""]
-    if properties.get("yarn.resourcemanager.ha.enabled", "").lower() == "true":
-        names = properties.get("yarn.resourcemanager.ha.rm-ids", "").split(",")
-        suffixes = [f".{name.strip()}" for name in names if name.strip()]
-    found = (_find_address(properties, suffix, secure=secure) for suffix in suffixes)
-    return tuple(dict.fromkeys(address for address in found if address))
-
-
-def _find_address(properties: Mapping[str, str], suffix: str, *, secure: bool) -> str | None:
-    scheme, port = ("https", _HTTPS_PORT) if secure else ("http", _HTTP_PORT)
-    key = "yarn.resourcemanager.webapp.https.address" if secure else "yarn.resourcemanager.webapp.address"
-    named = properties.get(f"yarn.resourcemanager.hostname{suffix}", "")
-    host, _, given = properties.get(f"{key}{suffix}", "").rpartition(":")
-    # Nobody is reached at the address to listen on everywhere.
-    host = named if host in ("", "0.0.0.0", "${yarn.resourcemanager.hostname}") else host
-    return f"{scheme}://{host}:{given or port}" if host not in ("", "0.0.0.0") else None
+    if properties.get("yarn.http.policy", "HTTP_ONLY").upper() == "HTTPS_ONLY":
+        scheme, found = "https", find_sockets(properties, "webapp.https.address", _HTTPS_PORT)
+    else:
+        scheme, found = "http", find_sockets(properties, "webapp.address", _HTTP_PORT)
+    return tuple(f"{scheme}://{address}" for address in found)
 
 
 def parse_list(data: bytes) -> tuple[Application, ...]:
@@ -104,6 +117,19 @@ def parse_list(data: bytes) -> tuple[Application, ...]:
 def parse_report(data: bytes) -> Application:
     """The answer to `/ws/v1/cluster/apps/<id>`. Raises `RestError` where it is none."""
     return _convert(_decode(data, _ReportAnswer).app)
+
+
+def parse_logs(data: bytes) -> ApplicationLogs:
+    """The answer to `/ws/v1/cluster/apps/<id>`, as far as it is about logs."""
+    app = _decode(data, _LogAnswer).app
+    # http://host:port/node/containerlogs/<container>/<user>
+    url = urlsplit(app.am_container_logs)
+    found = re.search(r"/(container_\w+)/", url.path)
+    return ApplicationLogs(
+        master=found.group(1) if found else None,
+        node_web=url.netloc or None,
+        aggregation=app.log_aggregation_status,
+    )
 
 
 def says_unknown(data: bytes) -> bool:
@@ -131,6 +157,11 @@ class RmRest:
         """The application, of whatever type, or None where YARN does not know it (any more)."""
         data = self._get(f"/ws/v1/cluster/apps/{quote(application_id, safe='')}", {})
         return None if data is None else parse_report(data)
+
+    def report_logs(self, application_id: str) -> ApplicationLogs | None:
+        """About the application's logs, or None where YARN does not know it (any more)."""
+        data = self._get(f"/ws/v1/cluster/apps/{quote(application_id, safe='')}", {})
+        return None if data is None else parse_logs(data)
 
     def list_applications(self, wanted: Wanted) -> tuple[Application, ...]:
         """Jobs' Skein applications, oldest first."""

@@ -18,6 +18,7 @@ from tfy.yarn.application import Application, Looks, Wanted
 from tfy.yarn.follow import Jobs
 from tfy.yarn.hadoop import Hadoop, find_classpath, find_hadoop
 from tfy.yarn.java import java_bin
+from tfy.yarn.reach import require_resource_manager
 from tfy.yarn.rest import RestError, RmRest, find_addresses
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def open_yarn(
     cluster: Cluster, environ: Mapping[str, str], credentials: Credentials | None = None
 ) -> Iterator[Yarn]:
     """YARN of the cluster through Skein's Java process, which ends with the block."""
+    require_resource_manager(cluster.hadoop.properties)
     from tfy.yarn.client import JavaSettings, connect
     from tfy.yarn.credentials import make_credentials
 
