@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     )
     from tfy.states import JobState
     from tfy.yarn.follow import JobView
+    from tfy.yarn.logs_model import LogLine
 
 __all__ = [
     "Job",
     "JobFailedError",
     "JobState",
     "JobView",
+    "LogLine",
     "SpecError",
     "StartError",
     "TfyError",
@@ -36,7 +38,11 @@ __all__ = [
     "submit",
 ]
 
-_ELSEWHERE = {"JobState": "tfy.states", "JobView": "tfy.yarn.follow"}
+_ELSEWHERE = {
+    "JobState": "tfy.states",
+    "JobView": "tfy.yarn.follow",
+    "LogLine": "tfy.yarn.logs_model",
+}
 _DOOR = ("Job", "find", "jobs", "submit")
 
 if not TYPE_CHECKING:

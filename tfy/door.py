@@ -12,7 +12,7 @@ goes through the same functions.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,6 +31,7 @@ from tfy.yarn.session import Cluster, find_cluster, open_jobs, open_yarn
 
 if TYPE_CHECKING:
     from tfy.yarn.inputs import SharedInput
+    from tfy.yarn.logs_model import LogLine
     from tfy.yarn.submit import Submission
 
 JobSource = str | os.PathLike[str] | Mapping[str, object]
@@ -72,6 +73,27 @@ class Job:
         if check and view.state is not JobState.SUCCEEDED:
             raise _make_failure(view)
         return view
+
+    def logs(
+        self,
+        *tasks: str,
+        follow: bool = False,
+        tail: int | None = None,
+        driver: bool = False,
+        system: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> Iterator[LogLine]:
+        """What the programs of `tasks` (`worker:1`, or `worker` for all; none: of all) have written, by time.
+
+        `follow` goes on until the job has ended, `tail` gives each log's last lines only, `driver` and
+        `system` add the driver's log, and what Skein, Spark and the nodes wrote. `progress` hears
+        what is waited for. Raises `SpecError` for a task that the job does not have.
+        """
+        from tfy.yarn.logs_model import LogRequest
+        from tfy.yarn.logs_open import read_lines
+
+        request = LogRequest(tasks=tasks, driver=driver, system=system, tail=tail, follow=follow)
+        return read_lines(_environ(self.environ), self.application_id, request, progress or _ignore)
 
     def kill(self) -> None:
         """Ends the job now, with every process that it started. One that has ended is no error."""

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from tests.cli.commands import list_commands
+from tfy.cli import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 SECTIONS = dict(re.findall(r"^## `([^`]+)`\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
@@ -40,7 +41,8 @@ def test_a_section_has_the_options_of_its_command(path: str) -> None:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_a_title_has_the_arguments_of_its_command(path: str) -> None:
     (title,) = [title for title in SECTIONS if f"{title} ".startswith(f"{path} ")]
-    context = click.Context(COMMANDS[path])
+    # A command remembers its help option from the first context that it meets.
+    context = click.Context(COMMANDS[path], **main.context_settings)
     usage = [word for piece in COMMANDS[path].collect_usage_pieces(context) for word in piece.split()]
     wanted = " ".join(word for word in usage if word != "[OPTIONS]")
     assert title.removeprefix(path).strip() == wanted.strip("{}")
