@@ -32,6 +32,7 @@ SPEC = (
     "spec",
     "load",
     "load_mapping",
+    "job_reference",
     "job_template",
     "program_text",
     "read_tasks",
@@ -68,6 +69,7 @@ ROOM_OF = {
 # A foreign package → the modules (or rooms) of tfy that may import it.
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "skein": ("tfy.yarn.client", "tfy.yarn.convert", "tfy.runtime.rendezvous"),
+    "py4j": ("tfy.yarn.logs_java", "tfy.yarn.logs_aggregated", "tfy.yarn.logs_open"),
     "pyspark": ("tfy.runtime.spark",),
     "hdfs_native": ("tfy.storage",),
     "hdfs": ("tfy.storage",),

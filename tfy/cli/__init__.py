@@ -18,6 +18,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "init": "Write a commented job.yaml for a program.",
         "submit": "Submit the training job that JOB.yaml describes.",
         "status": "Show how a job stands, or how and why it ended.",
+        "logs": "Show what the programs of a job's tasks have written, live or afterwards.",
         "wait": "Wait, quietly, until a job has ended; the exit status is the job's.",
         "ls": "List the jobs that run, or all that YARN remembers.",
         "kill": "End a job now, with every process that it started.",
