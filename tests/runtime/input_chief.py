@@ -1,22 +1,24 @@
-"""A chief that draws from `job.dataset` on real workers and writes down what each of them read.
+"""A chief that draws from the shares of the input on real workers and writes down what each of them read.
 
     python input_chief.py RESULT.json SCENARIO.json
 
-A scenario gives the paths, the batch, the least number of steps that each worker makes, and
-whether worker:0 is slow. The result has steps and records by worker's index, or the error.
+A scenario gives the shares (as input.json has them), the batch, the least number of steps that each
+worker makes, and whether worker:0 is slow. The result has steps and records by worker's index, or the error.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from tfy.runtime import Job, current_job
+from tfy.contract import from_json
+from tfy.runtime import current_job
+from tfy.runtime.input import make_dataset
+from tfy.shares import InputShares
 
 WORKERS = 2
 STEPS_A_ROUND = 50
@@ -37,9 +39,11 @@ def step(batches: Any, slow: Any) -> Any:
     return index, batch
 
 
-def run(coordinator: Any, job: Job, scenario: dict[str, Any]) -> dict[str, Any]:
-    job = replace(job, plan=replace(job.plan, input_paths=tuple(scenario["paths"])))
-    dataset = job.dataset(lambda records: records.batch(scenario["batch"]).map(read_index))
+def run(coordinator: Any, number: int, scenario: dict[str, Any]) -> dict[str, Any]:
+    shares = from_json(json.dumps(scenario["shares"]).encode(), InputShares)
+    dataset = make_dataset(
+        shares, lambda records: records.batch(scenario["batch"]).map(read_index), set_number=number
+    )
     batches = iter(coordinator.create_per_worker_dataset(dataset))
     slow = tf.constant(bool(scenario.get("slow")))
     steps: dict[str, int] = {}
@@ -61,7 +65,8 @@ def main() -> None:
     result, scenarios = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
     job = current_job()
     coordinator = tf.distribute.coordinator.ClusterCoordinator(job.strategy(timeout_s=60))
-    result.write_text(json.dumps([run(coordinator, job, scenario) for scenario in scenarios]))
+    found = [run(coordinator, number, scenario) for number, scenario in enumerate(scenarios)]
+    result.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

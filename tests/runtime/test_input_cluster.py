@@ -1,4 +1,4 @@
-"""`job.dataset` on one parameter server and two workers that are processes of their own."""
+"""Shares of the input on one parameter server and two workers that are processes of their own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 from tests.plans import make_small_plan
+from tests.runtime.input_files import make_shares, write_files
 from tests.waiting import wait_until
 from tfy.contract import to_json
 from tfy.runtime.report import ReportReader
+from tfy.shares import InputShares, Split, make_input_shares
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
 
 WORKERS = 2
 SERVER = "import os, sys; from tfy.runtime.server import run_server; sys.exit(run_server(os.environ))"
@@ -89,30 +91,32 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-def write_file(path: Path, records: int) -> set[str]:
-    names = [f"{path.name}/{record}" for record in range(records)]
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for name in names:
-            writer.write(name.encode())
-    return set(names)
+def as_data(shares: InputShares) -> Any:
+    """The shares as a scenario holds them."""
+    return json.loads(to_json(shares))
 
 
 @pytest.mark.timeout(240)
 def test_workers_read_shares_of_their_own(cluster: Cluster, tmp_path: Path) -> None:
-    files = [write_file(tmp_path / f"file-{number}", 10) for number in range(5)]
-    single = write_file(tmp_path / "single", 101)
+    files = write_files(tmp_path / "files", [10] * 5)
+    (single,) = write_files(tmp_path / "single", [101])
+    shares = make_shares(tmp_path / "files", WORKERS)
     by_file, by_record = cluster.run_chief(
         [
-            {"paths": [f"{tmp_path}/file-*"], "least_steps": 12, "batch": 5, "slow": True},
-            {"paths": [f"{tmp_path}/single"], "least_steps": 6, "batch": 10},
+            {"shares": as_data(shares), "least_steps": 12, "batch": 5, "slow": True},
+            {
+                "shares": as_data(make_shares(tmp_path / "single", WORKERS)),
+                "least_steps": 6,
+                "batch": 10,
+            },
         ]
     )
-    shares = [set().union(*files[0::2]), set().union(*files[1::2])]
-    for worker, share in enumerate(shares):
-        assert set(by_file["records"][str(worker)]) == share
+    for worker, splits in enumerate(shares.shares):
+        share = set().union(*(files[split.file] for split in splits))
+        assert {record.encode() for record in by_file["records"][str(worker)]} == share
     first, second = (set(by_record["records"][str(worker)]) for worker in range(WORKERS))
     assert not first & second
-    assert first | second == single
+    assert {record.encode() for record in first | second} == single
     # The slow worker ran fewer steps, and neither waited for the other nor ended.
     assert 0 < by_file["steps"]["0"] < by_file["steps"]["1"]
     expected = [by_file["steps"][str(worker)] + by_record["steps"][str(worker)] for worker in range(WORKERS)]
@@ -122,6 +126,10 @@ def test_workers_read_shares_of_their_own(cluster: Cluster, tmp_path: Path) -> N
 
 @pytest.mark.timeout(240)
 def test_a_worker_without_a_record_stops_the_training_by_name(cluster: Cluster, tmp_path: Path) -> None:
-    write_file(tmp_path / "single", 1)
-    (result,) = cluster.run_chief([{"paths": [str(tmp_path)], "least_steps": 1, "batch": 1}])
-    assert "worker:1 has no record to read: 1 files among 2 workers" in result["error"]
+    """Its range begins inside the last record: bytes alone cannot tell that."""
+    write_files(tmp_path, [1])
+    (file,) = make_shares(tmp_path, 1).files
+    cut = ([Split(file=0, start=0, end=10)], [Split(file=0, start=10, end=file.length)])
+    shares = make_input_shares([file], cut, "worker", "repeat")
+    (result,) = cluster.run_chief([{"shares": as_data(shares), "least_steps": 1, "batch": 1}])
+    assert "worker:1 has no record to read: 1 file" in result["error"]

@@ -1,0 +1,84 @@
+"""From a listing of the real HDFS to what the plugin counted: each record exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from tests.conftest import LocalHadoop
+from tests.runtime.test_input import progress_of
+from tests.tfrecords import compress, encode_records
+from tests.yarn.input_folder import InputFolder, make_folder
+from tfy.contract import InputProgress
+from tfy.epoch import check_epoch
+from tfy.runtime.input import make_dataset
+from tfy.shares import InputShares
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+FIRST_SET = 2000
+
+
+@pytest.fixture(scope="module")
+def folder(cluster: LocalHadoop) -> Iterator[InputFolder]:
+    """Five parts as Hadoop leaves them, one of them compressed, and one file of many records."""
+    with make_folder(cluster) as folder:
+        for number in range(4):
+            folder.write(f"five/part-r-0000{number}", data=make_file(number, 100 + number))
+        folder.write("five/part-r-00004", data=compress(make_file(4, 104), "gzip"))
+        folder.write("five/_SUCCESS", "five/.part-r-00003.crc", data=b"x")
+        folder.write("one file?/ü 1", data=make_file(9, 5001))
+        yield folder
+
+
+def make_file(number: int, records: int) -> bytes:
+    return encode_records(f"{number}/{record}".encode() * (record % 9) for record in range(records))
+
+
+@pytest.fixture(scope="module")
+def sets() -> Iterator[int]:
+    return count(FIRST_SET)
+
+
+@pytest.fixture
+def read(
+    sets: Iterator[int], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[InputShares], list[InputProgress]]:
+    def read_an_epoch(shares: InputShares) -> list[InputProgress]:
+        """What the plugin counted when each task had drawn one batch of all records of its share."""
+        progresses = []
+        for index in range(len(shares.shares)):
+            monkeypatch.setenv("TFY_TASK_INDEX", str(index))
+            number = next(sets)
+            next(iter(make_dataset(shares, lambda records: records.batch(10_000), set_number=number)))
+            progresses.append(progress_of(number))
+        return progresses
+
+    return read_an_epoch
+
+
+@pytest.mark.parametrize("unequal", ["repeat", "drop"])
+@pytest.mark.parametrize(
+    ("pattern", "shared", "records"),
+    [
+        ("five/*", (2, "auto"), 510),
+        ("five/", (5, "file"), 510),
+        ("five/part-r-0000{0,1}", (3, "auto"), 201),
+        ("five/part-*", (3, "record"), 510),
+        ("one file?/*", (2, "auto"), 5001),
+    ],
+)
+@pytest.mark.usefixtures("tf")
+def test_each_record_is_read_once(
+    read: Callable[[InputShares], list[InputProgress]],
+    folder: InputFolder,
+    pattern: str,
+    shared: tuple[int, str],
+    records: int,
+    unequal: str,
+) -> None:
+    tasks, shard = shared
+    shares = folder.share(pattern, tasks=tasks, shard=shard, unequal=unequal).shares
+    check = check_epoch(shares, read(shares))
+    assert check.text == f"each of {records:,} records read exactly once"
