@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,19 @@ def test_absolute_names_of_this_directory_are_as_good(tf: Any, tmp_path: Path) -
     save_managed(tf, tmp_path, [1])
     (tmp_path / "checkpoint").write_text(state(f"{tmp_path}/ckpt-1", f"{tmp_path}/ckpt-1"))
     assert repair_state(str(tmp_path)) is None
+
+
+def test_many_may_repair_at_once_while_one_reads(tf: Any, tmp_path: Path) -> None:
+    save_managed(tf, tmp_path, [1, 2, 3])
+    cut(data_file(f"{tmp_path}/ckpt-3"))
+    with ThreadPoolExecutor(4) as pool:
+        repairs = [pool.submit(repair_state, str(tmp_path)) for _ in range(20)]
+        while not all(repair.done() for repair in repairs):
+            read_meanwhile = tf.train.latest_checkpoint(str(tmp_path))
+            assert read_meanwhile in (f"{tmp_path}/ckpt-2", f"{tmp_path}/ckpt-3")
+        assert any(repair.result() for repair in repairs)
+    assert tf.train.latest_checkpoint(str(tmp_path)) == f"{tmp_path}/ckpt-2"
+    assert [path.name for path in tmp_path.glob("checkpoint*")] == ["checkpoint"]
 
 
 def test_a_loss_does_not_look_like_a_beginning(tf: Any, tmp_path: Path) -> None:
