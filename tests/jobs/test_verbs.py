@@ -23,6 +23,7 @@ pytestmark = pytest.mark.cluster
 NAME = "twins"
 PROGRAM = """
 import pathlib, sys, time
+print("here is a twin", flush=True)
 until = time.monotonic() + 300
 while time.monotonic() < until and not pathlib.Path(sys.argv[1]).exists():
     time.sleep(0.1)
@@ -133,6 +134,9 @@ def test_waiting_has_a_limit_and_then_the_jobs_end(cluster: LocalHadoop, twins: 
     line = run_tfy(cluster, "wait", twins.first).stdout
     assert line.startswith(f"{NAME} succeeded in ")
     assert line.count("\n") == 1
+
+    lines = [line for line in twins.second.logs("worker:0") if line.line == "here is a twin"]
+    assert [line.task for line in lines] == ["worker:0"]
 
     assert list_jobs(cluster) == []
     assert twins.ids <= {row["application_id"] for row in list_jobs(cluster, "--all")}

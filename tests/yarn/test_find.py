@@ -12,7 +12,7 @@ from tfy.errors import EXIT_SPEC, SpecError
 from tfy.states import ApplicationState
 from tfy.units import format_time
 from tfy.yarn.application import Application
-from tfy.yarn.find import is_submission_id, make_unknown, pick_job
+from tfy.yarn.find import is_application_id, is_submission_id, make_unknown, pick_job
 
 FIRST = "0d3d1c2e-0000-4000-8000-000000000001"
 SECOND = "0d3d1c2e-0000-4000-8000-000000000002"
@@ -79,7 +79,10 @@ def test_a_beginning_that_several_ids_have_is_refused() -> None:
     assert SECOND in refused.value.message
 
 
-def test_whole_submission_ids_are_known() -> None:
+def test_whole_ids_are_known() -> None:
+    assert is_application_id("application_1796139250311_0001")
+    assert not is_application_id("application_form")
+    assert not is_application_id("application_1_1x")
     assert is_submission_id(FIRST)
     assert is_submission_id(FIRST.upper())
     assert not is_submission_id(FIRST[:-1])

@@ -10,7 +10,7 @@ from tfy.errors import SpecError
 from tfy.units import format_time
 from tfy.yarn.application import Application
 
-APPLICATION_PREFIX = "application_"
+_APPLICATION_ID = re.compile(r"application_\d+_\d+", re.ASCII)
 _UUID_LENGTH = 36
 # Fewer characters of an id are sooner a name, or a slip.
 _SUBMISSION_PREFIX = re.compile(r"[0-9a-f][0-9a-f-]{7,35}")
@@ -34,6 +34,11 @@ def pick_job(target: str, jobs: Sequence[Application]) -> Application | None:
     if len({job.submission_id for job in begun}) > 1:
         raise _ambiguous(f"several submission ids begin with {target}", begun)
     return begun[-1] if begun else None
+
+
+def is_application_id(target: str) -> bool:
+    """Whether this is an application id. (A job may be called `application_x`.)"""
+    return _APPLICATION_ID.fullmatch(target) is not None
 
 
 def is_submission_id(target: str) -> bool:

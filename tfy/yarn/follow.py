@@ -25,7 +25,7 @@ from tfy.states import JobState, job_state_of
 from tfy.storage.hdfs import NotFoundError, Storage
 from tfy.units import format_duration
 from tfy.yarn.application import SKEIN_TYPE, Application, Wanted, YarnDoor
-from tfy.yarn.find import APPLICATION_PREFIX, is_submission_id, make_unknown, pick_job
+from tfy.yarn.find import is_application_id, is_submission_id, make_unknown, pick_job
 
 _POLL_S = 1.0
 # A ResourceManager that restarts is back within this time.
@@ -92,7 +92,7 @@ class Jobs:
         target = target.strip()
         if not target:
             raise SpecError("no job is named", hint="give its name as in job.yaml, or an id of it")
-        if target.startswith(APPLICATION_PREFIX):
+        if is_application_id(target):
             return self._find_application(target)
         mine = self._yarn.list_applications(Wanted(user=self.user))
         found = pick_job(target, mine)
