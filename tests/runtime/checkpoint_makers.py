@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def save(tf: Any, prefix: Path | str, value: float = 1.0, size: int = 100) -> str:
     """A checkpoint of one variable `v`, written under exactly this prefix, named by no state file."""
@@ -49,3 +51,8 @@ def value_of(variable: Any) -> float:
     values = set(variable.numpy().ravel().tolist())
     assert len(values) == 1, values
     return float(values.pop())
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What tfy logged; TensorFlow says things of its own, whenever Python collects its objects."""
+    return [record.getMessage() for record in caplog.records if record.name == "tfy"]

@@ -15,6 +15,7 @@ from tests.runtime.checkpoint_makers import (
     index_file,
     save,
     save_managed,
+    told,
     value_of,
 )
 from tfy.errors import StartError
@@ -46,12 +47,12 @@ def test_an_incomplete_newest_one_is_passed_over_with_a_word(
     save_managed(tf, tmp_path, [1, 2, 3])
     assert find_newest_complete(str(tmp_path)) == f"{tmp_path}/ckpt-3"
     assert find_newest_complete(str(tmp_path), without=[f"{tmp_path}/ckpt-3"]) == f"{tmp_path}/ckpt-2"
-    assert caplog.messages == []
+    assert told(caplog) == []
     cut(data_file(f"{tmp_path}/ckpt-3"))
     before = contents(tmp_path)
     assert find_newest_complete(str(tmp_path)) == f"{tmp_path}/ckpt-2"
-    (told,) = caplog.messages
-    assert f"checkpoint {tmp_path}/ckpt-3 is passed over: ckpt-3.data-00000-of-00001 has" in told
+    (message,) = told(caplog)
+    assert f"checkpoint {tmp_path}/ckpt-3 is passed over: ckpt-3.data-00000-of-00001 has" in message
     assert contents(tmp_path) == before
     assert find_newest_complete(f"{tmp_path}/none") is None
 
@@ -130,7 +131,7 @@ def test_a_first_save_that_was_killed_is_no_checkpoint(
     assert restore_newest(checkpoint, str(tmp_path)) is None
     index_file(f"{tmp_path}/ckpt-1").unlink()
     assert restore_newest(checkpoint, str(tmp_path)) is None
-    assert len(caplog.messages) == 2
+    assert len(told(caplog)) == 2
     # But where a state file tells of saves that ended, even if it cannot be read:
     (tmp_path / "checkpoint").write_text("garbage")
     with pytest.raises(StartError):
@@ -149,7 +150,7 @@ def test_what_a_checkpoint_does_not_hold_is_told(
     save_managed(tf, tmp_path, [1])
     program = tf.train.Checkpoint(v=tf.Variable(tf.zeros([100])), added=tf.Variable(7))
     assert restore_newest(program, str(tmp_path))
-    assert any("does not hold all that the program has" in message for message in caplog.messages)
+    assert any("does not hold all that the program has" in message for message in told(caplog))
 
 
 @pytest.mark.cluster

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.checkpoint_makers import cut, data_file, flip, index_file, save, save_managed, value_of
+from tests.runtime.checkpoint_makers import (
+    cut,
+    data_file,
+    flip,
+    index_file,
+    save,
+    save_managed,
+    told,
+    value_of,
+)
 from tfy.runtime.checkpoints import follow_checkpoints
 
 
@@ -97,7 +105,7 @@ def test_one_that_is_being_written_is_waited_for(
     index.write_bytes(whole[:100])
     trainer = Trainer(index.unlink, lambda: index.write_bytes(whole), lambda: None)
     assert follow(checkpoint, tmp_path, trainer) == [("ckpt-1", 1), ("ckpt-2", 2)]
-    assert caplog.messages == []
+    assert told(caplog) == []
 
 
 def test_a_damaged_one_is_told_once_and_left_out(
@@ -107,20 +115,14 @@ def test_a_damaged_one_is_told_once_and_left_out(
     flip(data_file(f"{tmp_path}/ckpt-3"))
     cut(data_file(save(tf, tmp_path / "ckpt-4", 4)))
     assert follow(checkpoint, tmp_path, Trainer(lambda: None, lambda: None)) == [("ckpt-2", 2)]
-    damaged, last = caplog.messages
+    damaged, last = told(caplog)
     assert "ckpt-3 is passed over: " in damaged
     assert "ckpt-4, the last one, is passed over: " in last
 
 
 def test_there_never_was_one(tmp_path: Path, checkpoint: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert follow(checkpoint, tmp_path / "none", Trainer(lambda: None, lambda: None)) == []
-    assert caplog.record_tuples == [
-        (
-            "tfy",
-            logging.WARNING,
-            f"the job is done and there was no checkpoint in {tmp_path}/none to follow",
-        )
-    ]
+    assert told(caplog) == [f"the job is done and there was no checkpoint in {tmp_path}/none to follow"]
 
 
 @pytest.mark.parametrize("place", ["local", pytest.param("hdfs", marks=pytest.mark.cluster)])
