@@ -108,8 +108,3 @@ class JobDir:
     def secret(self, name: str) -> str:
         """One file of the private folder."""
         return f"{self.private}/{name}"
-
-
-def index_folder(default_fs: str, user: str) -> str:
-    """The folder of what is known of input files (how many records they have), of all jobs of a user."""
-    return f"{default_fs.rstrip('/')}/user/{user}/{JOBS_FOLDER}/index"

@@ -2,90 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime.input_files import make_shares, write_files
-from tfy.contract import InputProgress
+from tests.runtime.input_tasks import Tasks, progress_of
 from tfy.epoch import check_epoch
-from tfy.errors import InternalError, SpecError
-from tfy.shares import InputShares, Split, make_input_shares
+from tfy.errors import SpecError
+from tfy.shares import Split, make_input_shares
 
 tf = pytest.importorskip("tensorflow")
 
 from tfy.runtime import filesystem  # noqa: E402
-from tfy.runtime.input import check_task, make_dataset  # noqa: E402
+from tfy.runtime.input import check_task  # noqa: E402
 
 pytestmark = pytest.mark.timeout(120)
-FIRST_SET = 1000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plugin() -> None:
-    filesystem.register()
-
-
-@pytest.fixture(scope="module")
-def sets() -> Iterator[int]:
-    """Numbers of sets that no other test in this process uses."""
-    return count(FIRST_SET)
-
-
-def progress_of(number: int) -> InputProgress:
-    """What this process has read of a set, as it is reported."""
-    for counters in filesystem.read_counters().input:
-        if counters.set == number:
-            return InputProgress(
-                records=counters.records,
-                epochs=counters.epochs,
-                epoch_records=counters.epoch_records,
-                epoch_bytes=counters.epoch_bytes,
-                coverage=counters.coverage,
-                uneven=counters.uneven,
-            )
-    return InputProgress()
-
-
-class Tasks:
-    """Every task of a job, one after another in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, sets: Iterator[int]) -> None:
-        self.monkeypatch = monkeypatch
-        self.sets = sets
-
-    def dataset(
-        self, index: int, shares: InputShares, pipeline: Any = lambda records: records, **how: int
-    ) -> Any:
-        """The dataset of task `index`, and the number of its set."""
-        self.monkeypatch.setenv("TFY_TASK_INDEX", str(index))
-        number = next(self.sets)
-        return make_dataset(shares, pipeline, set_number=number, **how), number
-
-    def draw(self, index: int, shares: InputShares, most: int, **how: int) -> list[bytes]:
-        """The first records that task `index` reads."""
-        dataset, _ = self.dataset(index, shares, **how)
-        return list(islice(dataset.as_numpy_iterator(), most))
-
-    def read_epoch(self, shares: InputShares) -> list[InputProgress]:
-        """What the plugin counted when each task has read its share to the end, and not much more."""
-        found = []
-        for index in range(len(shares.shares)):
-            dataset, number = self.dataset(index, shares)
-            records = iter(dataset)
-            while not progress_of(number).epochs:
-                next(records)
-            found.append(progress_of(number))
-        return found
 
 
 @pytest.fixture
-def tasks(monkeypatch: pytest.MonkeyPatch, sets: Iterator[int]) -> Tasks:
-    return Tasks(monkeypatch, sets)
+def tasks(monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    filesystem.register()
+    return Tasks(monkeypatch)
 
 
 # --- shares -----------------------------------------------------------------------------------
@@ -104,15 +45,14 @@ def test_whole_files_where_there_are_enough(
 ) -> None:
     contents = write_files(tmp_path, sizes, form=form)
     shares = make_shares(tmp_path, workers)
+    progresses = []
     for index, splits in enumerate(shares.shares):
         share = set().union(*(contents[split.file] for split in splits))
-        drawn = tasks.draw(index, shares, 3 * len(share))
+        progress, drawn = tasks.read(index, shares, epochs=3)
+        progresses.append(progress)
         for epoch in range(3):
             assert set(drawn[epoch * len(share) : (epoch + 1) * len(share)]) == share
-    assert (
-        check_epoch(shares, tasks.read_epoch(shares)).text
-        == f"each of {sum(sizes)} records read exactly once"
-    )
+    assert check_epoch(shares, progresses).text == f"each of {sum(sizes)} records read exactly once"
 
 
 @pytest.mark.parametrize(
@@ -130,18 +70,17 @@ def test_records_where_files_are_too_few(
 ) -> None:
     every = set().union(*write_files(tmp_path, sizes))
     shares = make_shares(tmp_path, workers, shard=shard)
-    progresses = tasks.read_epoch(shares)
-    check = check_epoch(shares, progresses)
-    assert check.text == f"each of {sum(sizes):,} records read exactly once"
-    drawn = [
-        tasks.draw(index, shares, 2 * progress.epoch_records) for index, progress in enumerate(progresses)
-    ]
-    for records in drawn:
-        half = len(records) // 2
-        assert set(records[:half]) == set(records[half:])
-        assert len(set(records)) == half
-    assert set().union(*drawn) == every
-    assert sum(len(set(records)) for records in drawn) == len(every)
+    progresses, seen = [], []
+    for index in range(workers):
+        progress, drawn = tasks.read(index, shares, epochs=2)
+        progresses.append(progress)
+        half = len(drawn) // 2
+        assert set(drawn[:half]) == set(drawn[half:])
+        assert len(set(drawn)) == half
+        seen += drawn[:half]
+    assert check_epoch(shares, progresses).text == f"each of {sum(sizes):,} records read exactly once"
+    assert set(seen) == every
+    assert len(seen) == len(every)
 
 
 def test_counted_shares_differ_by_one_record(tmp_path: Path, tasks: Tasks) -> None:
@@ -223,71 +162,6 @@ def test_an_epoch_that_is_left_in_its_middle_claims_nothing(tmp_path: Path, task
     assert len(list(islice(dataset, 10))) == 10
     assert progress_of(number).epochs == 0
     assert check_epoch(shares, [progress_of(number)]).state == "open"
-
-
-# --- unequal ----------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("remainder", "sizes", "expected"),
-    [
-        (False, [100, 101], 1),
-        (False, [100, 100], 1),
-        (False, [150, 151], 2),
-        (False, [201, 250], 3),
-        (True, [199, 250], 1),
-        (True, [200, 250], 2),
-    ],
-)
-def test_drop_gives_every_task_the_same_number_of_batches(
-    tmp_path: Path, tasks: Tasks, remainder: bool, sizes: list[int], expected: int
-) -> None:
-    write_files(tmp_path, sizes)
-    shares = make_shares(tmp_path, 2, unequal="drop")
-    for index in range(2):
-        dataset, _ = tasks.dataset(
-            index, shares, lambda records: records.batch(100, drop_remainder=remainder)
-        )
-        assert dataset.cardinality() == expected
-        for _ in range(2):
-            assert len(list(dataset)) == expected
-
-
-def test_refuse_names_the_tasks_that_differ(tmp_path: Path, tasks: Tasks) -> None:
-    write_files(tmp_path, [100, 101])
-    shares = make_shares(tmp_path, 2, unequal="refuse")
-    messages = set()
-    for index in range(2):
-        with pytest.raises(SpecError) as raised:
-            tasks.dataset(index, shares, lambda records: records.batch(100))
-        messages.add(raised.value.message)
-    (message,) = messages
-    assert message.endswith("worker:1 makes 1 of 100 records; worker:0 makes 2 of 101 records")
-    dataset, _ = tasks.dataset(0, shares, lambda records: records.batch(60))
-    assert len(list(dataset)) == 2
-
-
-@pytest.mark.parametrize("unequal", ["drop", "refuse"])
-@pytest.mark.parametrize(
-    ("pipeline", "reason"),
-    [
-        (lambda records: records.filter(lambda _: True).batch(2), "tf.data cannot tell"),
-        (lambda records: records.batch(2).unbatch().batch(3), "tf.data cannot tell"),
-        (lambda records: records.repeat().batch(2), "needs a pipeline that ends"),
-        (lambda records: records.batch(2).repeat(), "needs a pipeline that ends"),
-        (lambda records: records.batch(20, drop_remainder=True), "leaves no batch to draw"),
-    ],
-)
-def test_a_pipeline_that_cannot_be_equal_is_refused(
-    tmp_path: Path, tasks: Tasks, unequal: str, pipeline: Callable[[Any], Any], reason: str
-) -> None:
-    write_files(tmp_path, [10, 10])
-    with pytest.raises(SpecError, match=reason):
-        tasks.dataset(0, make_shares(tmp_path, 2, unequal=unequal), pipeline)
-
-
-def test_shares_that_were_not_counted_are_no_equal_ones(tmp_path: Path, tasks: Tasks) -> None:
-    write_files(tmp_path, [10, 10])
-    with pytest.raises(InternalError, match="were not counted"):
-        tasks.dataset(0, replace(make_shares(tmp_path, 2), unequal="drop"))
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.conftest import LocalHadoop
-from tests.runtime.test_input import progress_of
+from tests.runtime.input_tasks import Tasks, progress_of
 from tests.tfrecords import compress, encode_records
 from tests.yarn.input_folder import InputFolder, make_folder
-from tfy.contract import InputProgress
 from tfy.epoch import check_epoch
-from tfy.runtime.input import make_dataset
-from tfy.shares import InputShares
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
-FIRST_SET = 2000
 
 
 @pytest.fixture(scope="module")
@@ -36,26 +32,9 @@ def make_file(number: int, records: int) -> bytes:
     return encode_records(f"{number}/{record}".encode() * (record % 9) for record in range(records))
 
 
-@pytest.fixture(scope="module")
-def sets() -> Iterator[int]:
-    return count(FIRST_SET)
-
-
 @pytest.fixture
-def read(
-    sets: Iterator[int], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[InputShares], list[InputProgress]]:
-    def read_an_epoch(shares: InputShares) -> list[InputProgress]:
-        """What the plugin counted when each task had drawn one batch of all records of its share."""
-        progresses = []
-        for index in range(len(shares.shares)):
-            monkeypatch.setenv("TFY_TASK_INDEX", str(index))
-            number = next(sets)
-            next(iter(make_dataset(shares, lambda records: records.batch(10_000), set_number=number)))
-            progresses.append(progress_of(number))
-        return progresses
-
-    return read_an_epoch
+def tasks(tf: Any, monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    return Tasks(monkeypatch)
 
 
 @pytest.mark.parametrize("unequal", ["repeat", "drop"])
@@ -69,16 +48,21 @@ def read(
         ("one file?/*", (2, "auto"), 5001),
     ],
 )
-@pytest.mark.usefixtures("tf")
 def test_each_record_is_read_once(
-    read: Callable[[InputShares], list[InputProgress]],
+    tasks: Tasks,
     folder: InputFolder,
     pattern: str,
     shared: tuple[int, str],
     records: int,
     unequal: str,
 ) -> None:
-    tasks, shard = shared
-    shares = folder.share(pattern, tasks=tasks, shard=shard, unequal=unequal).shares
-    check = check_epoch(shares, read(shares))
+    workers, shard = shared
+    shares = folder.share(pattern, tasks=workers, shard=shard, unequal=unequal).shares
+    progresses = []
+    for index in range(workers):
+        # One batch of all, so that nothing is dropped.
+        dataset, number = tasks.dataset(index, shares, lambda records: records.batch(10_000))
+        next(iter(dataset))
+        progresses.append(progress_of(number))
+    check = check_epoch(shares, progresses)
     assert check.text == f"each of {records:,} records read exactly once"
