@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tfy.contract import Metric, Progress, from_json, to_json
+from tfy.contract import InputProgress, Metric, Progress, from_json, to_json
 from tfy.runtime.report import Counters, ReportReader, append_report
 
 
@@ -49,6 +52,117 @@ def test_counters_are_totals(file: Path) -> None:
     append_report(file, counters=Counters(bytes_read=4096, reads=2, steps=7))
     append_report(file, step=5)
     assert ReportReader(file).poll() == Progress(steps=7, bytes_read=4096, reads=2)
+
+
+def test_processes_are_added_up_and_each_counts_with_its_most(file: Path) -> None:
+    for pid, steps in ((1, 3), (2, 10), (1, 7), (2, 9)):
+        append_report(file, counters=Counters(pid=pid, bytes_read=100 * steps, reads=steps, steps=steps))
+    append_report(file, step=12)
+    assert ReportReader(file).poll() == Progress(steps=17, bytes_read=1700, reads=17)
+    append_report(file, step=30)
+    assert ReportReader(file).poll().steps == 30
+
+
+def test_input_is_of_the_process_that_read_it(file: Path) -> None:
+    append_report(file, counters=Counters(pid=1, steps=5))
+    assert ReportReader(file).poll().input is None
+    far = InputProgress(records=50, epochs=2, epoch_records=20, epoch_bytes=400, coverage=2**64 - 1, uneven=1)
+    append_report(file, counters=Counters(pid=2, input=InputProgress(records=30, epochs=1)))
+    append_report(file, counters=Counters(pid=2, input=far))
+    append_report(file, counters=Counters(pid=2, input=InputProgress(records=40, epochs=1)))
+    progress = ReportReader(file).poll()
+    assert progress.input == far
+    assert from_json(to_json(progress), Progress) == progress
+    append_report(file, counters=Counters(pid=3, input=InputProgress(records=7)))
+    expected = InputProgress(**{name: getattr(far, name) for name in far.__slots__} | {"records": 57})
+    assert ReportReader(file).poll().input == expected
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tfy.runtime.report import Counters, append_report
+number, path = int(sys.argv[1]), Path(sys.argv[2])
+for step in range(1, 4001):
+    append_report(path, step=step, metrics={f"m{number}-{step % 7}": step})
+    append_report(path, counters=Counters(pid=number, steps=step))
+"""
+
+
+def test_the_file_stays_small_and_loses_nothing_however_many_write(file: Path) -> None:
+    kept, largest = 20_000, 0
+    reader = ReportReader(file, kept_bytes=kept)
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(number), str(file)]) for number in range(4)
+    ]
+
+    def read() -> bool:
+        nonlocal largest
+        largest = max(largest, file.stat().st_size if file.exists() else 0)
+        reader.poll()
+        return all(writer.poll() is not None for writer in writers)
+
+    # As often as it can, so that removing and writing meet.
+    while not read():
+        pass
+    assert [writer.returncode for writer in writers] == [0] * 4
+    progress = reader.poll()
+    assert progress.steps == 4 * 4000
+    last = {
+        name: 4000 - (4000 - int(name[-1])) % 7 for name in (f"m{n}-{r}" for n in range(4) for r in range(7))
+    }
+    assert {metric.name: metric.value for metric in progress.metrics} == last
+    reader.poll()
+    assert sum(each.stat().st_size for each in file.parent.iterdir()) <= kept
+    assert largest < 50 * kept
+
+
+def test_a_line_that_is_written_while_the_file_is_removed_is_written_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = ReportReader(file, kept_bytes=10)
+    append_report(file, step=1)
+    write = os.write
+
+    def late(descriptor: int, data: bytes) -> int:
+        """The reader comes between opening and writing."""
+        monkeypatch.setattr(os, "write", write)
+        assert reader.poll().steps in (1, 2)
+        return write(descriptor, data)
+
+    for step in (2, 3):
+        monkeypatch.setattr(os, "write", late)
+        append_report(file, step=step)
+        assert reader.poll().steps == step
+
+
+def test_a_file_that_somebody_removed_is_begun_again(file: Path) -> None:
+    reader = ReportReader(file)
+    append_report(file, step=1, metrics={"loss": 0.5})
+    reader.poll()
+    file.unlink()
+    assert reader.poll().steps == 1
+    append_report(file, step=2)
+    assert reader.poll().steps == 2
+    append_report(file, step=3, metrics={"loss": 0.25})
+    reader.poll()
+    file.unlink()
+    append_report(file, step=4)
+    assert reader.poll().steps == 4
+
+
+def test_a_file_that_cannot_be_removed_is_read_all_the_same(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_path: Path) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    reader = ReportReader(file, kept_bytes=30)
+    for step in range(10):
+        append_report(file, step=step)
+        assert reader.poll().steps == step
+    assert "grows on: read-only" in caplog.text
 
 
 def test_a_line_without_its_end_waits(file: Path) -> None:

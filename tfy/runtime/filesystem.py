@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -92,8 +93,11 @@ def register() -> None:
         ) from error
 
 
-def read_counters() -> Counters:
-    """The counters of this process, where the plugin is registered in it; else `StartError`."""
+def open_counters() -> Callable[[], Counters]:
+    """What reads the counters of the process that calls it; `StartError` where the plugin is not registered.
+
+    It serves forked children too: looking a library up may wait for what a parent's thread held.
+    """
     path = plugin_path()
     try:
         # With RTLD_NOLOAD: counters of a library that TensorFlow does not use would always be zero.
@@ -103,6 +107,15 @@ def read_counters() -> Counters:
     fetch = library.tfy_counters
     fetch.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     fetch.restype = ctypes.c_int64
+    return partial(_read, fetch)
+
+
+def read_counters() -> Counters:
+    """The counters of this process, where the plugin is registered in it; else `StartError`."""
+    return open_counters()()
+
+
+def _read(fetch: ctypes._NamedFuncPointer) -> Counters:
     try:
         return msgspec.json.decode(_fetch_text(fetch), type=Counters)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:

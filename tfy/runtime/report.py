@@ -4,7 +4,11 @@ One JSON object a line, appended in a single write, so that the program, its chi
 built-in server may share the file. Every key may be missing:
 
     {"step": 200, "checkpoint": "hdfs:///m/ckpt-2", "metrics": {"loss": 0.25},
-     "counters": {"bytes_read": 4096, "reads": 1, "steps": 200}}
+     "counters": {"pid": 17, "bytes_read": 4096, "reads": 1, "steps": 200,
+                  "input": {"records": 640, "epochs": 2, ...}}}
+
+The file does not grow without an end: its reader removes it when it has read a MiB of it, and
+whoever writes next begins a new one.
 
 JSON has no word for a number that is not finite. A loss that became NaN is news that must not
 be lost, so such a value is written as the text "nan", "inf" or "-inf".
@@ -16,24 +20,33 @@ import logging
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, SupportsFloat
+from typing import BinaryIO, Literal, SupportsFloat
 
 import msgspec
 
-from tfy.contract import Metric, Progress
+from tfy.contract import InputProgress, Metric, Progress
 
 _NotFinite = Literal["nan", "inf", "-inf"]
 
 _LOG = logging.getLogger(__name__)
 
+_KEPT_BYTES = 1 << 20
+_TRIES = 3
+
 
 class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Totals of one process since it started: bytes and reads of hdfs://, batches drawn."""
+    """Totals of the process `pid` since it started: bytes and reads of hdfs://, batches drawn, input.
 
+    Of the input, `records` are those of all sets, the rest is of the set with the lowest number.
+    """
+
+    pid: int = 0
     bytes_read: int = 0
     reads: int = 0
     steps: int = 0
+    input: InputProgress | None = None
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,10 +79,18 @@ def append_report(
         counters=counters,
     )
     data = msgspec.json.encode(line) + b"\n"
+    for _ in range(_TRIES):
+        if _append(path, data):
+            return
+
+
+def _append(path: Path, data: bytes) -> bool:
+    """Whether the reader finds it: perhaps not where it removed the file after we opened it."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         # One write: lines of two processes never mix.
         os.write(descriptor, data)
+        return os.fstat(descriptor).st_nlink > 0
     finally:
         os.close(descriptor)
 
@@ -108,37 +129,71 @@ def _encoded(number: float) -> float | _NotFinite:
 
 
 class ReportReader:
-    """Folds a report file that is still being written into one `Progress`.
+    """Folds a report file that is still being written into one `Progress`; its only reader.
 
     Each `poll` reads on from where the last one stopped; a line without its end waits for it.
+    A file of more than `kept_bytes` is removed once it has been read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, kept_bytes: int = _KEPT_BYTES) -> None:
         self._path = path
+        self._kept_bytes = kept_bytes
+        self._file_id: tuple[int, int] | None = None
         self._offset = 0
-        self._progress = Progress()
+        self._said = Progress()
+        self._processes: dict[int, Counters] = {}
 
     def poll(self) -> Progress:
         """What all complete lines so far say together.
 
-        Steps and counters are the largest seen, checkpoint and each metric the newest, metrics
-        in the order in which they first appeared. A file that does not exist yet has no lines.
+        Checkpoint and each metric are the newest, metrics in the order in which they first
+        appeared. Counters are the sum over processes of the largest that each has told; steps are
+        the largest reported, or what was counted. A file that does not exist yet has no lines.
 
         A line that `append_report` would not have written is left out, with a warning.
         """
         try:
             with self._path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
+                data = self._read_on(file)
         except FileNotFoundError:
-            data = b""
-        complete, _, _ = data.rpartition(b"\n")
-        for line in complete.splitlines():
-            parsed = self._parse(line)
-            if parsed is not None:
-                self._progress = _fold(self._progress, parsed)
-        self._offset += len(complete) + 1 if complete else 0
-        return self._progress
+            self._file_id, data = None, b""
+        for text in data.splitlines():
+            line = self._parse(text)
+            if line is not None:
+                self._fold(line)
+        counters = self._processes.values()
+        return replace(
+            self._said,
+            steps=max(self._said.steps, sum(each.steps for each in counters)),
+            bytes_read=sum(each.bytes_read for each in counters),
+            reads=sum(each.reads for each in counters),
+            input=_sum_inputs([each.input for each in counters if each.input is not None]),
+        )
+
+    def _read_on(self, file: BinaryIO) -> bytes:
+        """The complete lines that were not read before."""
+        status = os.fstat(file.fileno())
+        # Somebody else may have removed it, and a new file may have the old one's number.
+        if self._file_id != (status.st_dev, status.st_ino) or status.st_size < self._offset:
+            self._file_id, self._offset = (status.st_dev, status.st_ino), 0
+        file.seek(self._offset)
+        data = file.read()
+        if self._offset + len(data) > self._kept_bytes and self._remove():
+            # Who writes to it after this sees that it is gone, and writes again.
+            data += file.read()
+        complete = data[: data.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        return complete
+
+    def _remove(self) -> bool:
+        try:
+            self._path.unlink()
+        except OSError as error:
+            _LOG.warning("%s grows on: %s", self._path, error)
+            self._kept_bytes *= 2
+            return False
+        self._file_id = None
+        return True
 
     def _parse(self, line: bytes) -> _Line | None:
         try:
@@ -148,16 +203,43 @@ class ReportReader:
             _LOG.warning("%s: not a line of a report: %r: %s", self._path, line[:200], error)
             return None
 
+    def _fold(self, line: _Line) -> None:
+        self._said = _fold_said(self._said, line)
+        if line.counters is not None:
+            known = self._processes.get(line.counters.pid, Counters())
+            self._processes[line.counters.pid] = _larger(known, line.counters)
 
-def _fold(progress: Progress, line: _Line) -> Progress:
-    counters = line.counters or Counters()
+
+def _fold_said(progress: Progress, line: _Line) -> Progress:
     metrics = {metric.name: metric for metric in progress.metrics}
     for name, value in (line.metrics or {}).items():
         metrics[name] = Metric(name=name, value=value)
-    return Progress(
-        steps=max(progress.steps, line.step or 0, counters.steps),
-        bytes_read=max(progress.bytes_read, counters.bytes_read),
-        reads=max(progress.reads, counters.reads),
+    return replace(
+        progress,
+        steps=max(progress.steps, line.step or 0),
         metrics=tuple(metrics.values()),
         checkpoint=line.checkpoint or progress.checkpoint,
     )
+
+
+def _larger(known: Counters, told: Counters) -> Counters:
+    """Totals only grow, but two threads' lines may change places."""
+    inputs = [each for each in (known.input, told.input) if each is not None]
+    return Counters(
+        pid=told.pid,
+        bytes_read=max(known.bytes_read, told.bytes_read),
+        reads=max(known.reads, told.reads),
+        steps=max(known.steps, told.steps),
+        input=max(inputs, key=_how_far, default=None),
+    )
+
+
+def _sum_inputs(inputs: list[InputProgress]) -> InputProgress | None:
+    """All processes' records, and the epochs of the one that has read the most."""
+    if not inputs:
+        return None
+    return replace(max(inputs, key=_how_far), records=sum(each.records for each in inputs))
+
+
+def _how_far(progress: InputProgress) -> tuple[int, int]:
+    return progress.epochs, progress.records

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tfy import contract
 from tfy.runtime import filesystem
-from tfy.runtime.report import Counters, append_report
+from tfy.runtime.counting import start_counting
 
-_REPORT_EVERY_S = 0.5
+_WAKE_S = 60.0
 
 
 def run_server(environ: Mapping[str, str]) -> int:
@@ -34,24 +34,10 @@ def run_server(environ: Mapping[str, str]) -> int:
         protocol="grpc",
         start=True,
     )
-    report = Path(environ[contract.ENV_REPORT])
-    told = None
-    while not stopped.wait(_REPORT_EVERY_S):
-        told = _report(report, told)
-    _report(report, told)
+    counting = start_counting(Path(environ[contract.ENV_REPORT]))
+    while not stopped.wait(_WAKE_S):
+        pass
+    # This process ends without running exit handlers.
+    counting.tell()
     del server
     return 0
-
-
-def _report(path: Path, told: filesystem.Counters | None) -> filesystem.Counters:
-    counters = filesystem.read_counters()
-    if counters != told:
-        append_report(
-            path,
-            counters=Counters(
-                bytes_read=counters.bytes_read,
-                reads=counters.reads,
-                steps=counters.counts.get("steps", 0),
-            ),
-        )
-    return counters

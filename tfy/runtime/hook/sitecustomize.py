@@ -1,9 +1,10 @@
 """Gives an unchanged program `hdfs://`: this folder is on its PYTHONPATH.
 
 Python imports `sitecustomize` at its start. This one waits for the program to import TensorFlow,
-and then registers tfy's plugin with it; a program that never does pays nothing. It also sees to
-it that a program whose exit handler raised does not end with 0. If there is another
-`sitecustomize` further down the path, it runs as it would have without this one.
+and then registers tfy's plugin with it and, in a task, has its counters reported; a program that
+never does pays nothing. It also sees to it that a program whose exit handler raised does not end
+with 0. If there is another `sitecustomize` further down the path, it runs as it would have without
+this one.
 
 Everything here runs in the user's program: nothing heavy may be imported, and the only error
 raised is that the plugin could not be registered.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 WATCHED = "tensorflow"
+REPORT_VARIABLE = "TFY_REPORT"
 
 
 class _RegisteringLoader:
@@ -83,6 +85,13 @@ def _register() -> None:
     except TfyError as error:
         hint = f" ({error.hint})" if error.hint else ""
         raise ImportError(f"tfy's hdfs:// plugin for TensorFlow: {error.message}{hint}") from error
+    report = os.environ.get(REPORT_VARIABLE)
+    if report:
+        from pathlib import Path
+
+        from tfy.runtime.counting import start_counting
+
+        start_counting(Path(report))
 
 
 def _run_next() -> None:
