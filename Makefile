@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check format clean prerequisites
+.PHONY: help venv demo test check docs format clean prerequisites
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -35,6 +35,9 @@ check: venv ## lint, formatting and types, of Python and Rust; changes no file
 	cd native && cargo fmt --check
 	cd native && cargo clippy --locked --quiet --all-targets -- -D warnings
 
+docs: venv ## write the reference of job.yaml's keys into docs/job.md
+	$(BIN)/python -m tests.make_docs
+
 format: venv ## format Python and Rust
 	$(BIN)/ruff check --select I --fix
 	$(BIN)/ruff format
@@ -51,4 +54,6 @@ $(STAMP): pyproject.toml $(NATIVE) | prerequisites
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV): TensorFlow, Spark and the Rust build take minutes the first time"
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[runtime,dev]'
+	# It asks for the package `tensorflow`, which would be unpacked over tensorflow-cpu.
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps 'tf_keras>=2.21,<2.22'
 	touch $@

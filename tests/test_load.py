@@ -81,6 +81,12 @@ def test_defaults(folder: Path) -> None:
     assert (chief.instances, worker.instances, ps.instances) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("written", ["off", '"off"', "'off'", '"${RDMA}"'])
+def test_rdma_is_off_however_it_is_written(folder: Path, written: str) -> None:
+    (folder / "job.yaml").write_text(f"{SMALLEST}rdma: {written}\n", encoding="utf-8")
+    assert load(folder / "job.yaml", {"RDMA": "off"}).rdma == "off"
+
+
 def test_a_short_total_shortens_the_usual_start(folder: Path) -> None:
     spec = load_text(folder, SMALLEST + "timeouts: {total: 5 min}\n")
     assert spec.timeouts == TimeoutsSpec(start_s=300, total_s=300, evaluate_s=600)

@@ -108,7 +108,8 @@ def _read_job(fields: Fields, source: Path) -> JobSpec:
         strategy=strategy or DEFAULT_STRATEGY,
         tasks=tasks,
         driver=driver,
-        rdma=fields.text("rdma", check_rdma) or "off",
+        # YAML takes a plain `off` for a boolean.
+        rdma=fields.quantity("rdma", check_rdma, "off, preferred or required") or "off",
         input=_read_input(fields, strategy),
         checkpoint=checkpoint,
         export=_read_export(fields, checkpoint),

@@ -22,17 +22,35 @@ def run(*command: str, cwd: Path = DIGITS, timeout_s: float = 120) -> str:
     return done.stdout
 
 
-def changed_lines() -> tuple[int, int]:
-    diff = ["git", "diff", "--no-index", "--numstat", "single.py", "train.py"]
+PAIRS = [("single.py", "train.py"), ("single_fit.py", "train_sync.py")]
+
+
+def changed_lines(old: str, new: str) -> tuple[int, int]:
+    diff = ["git", "diff", "--no-index", "--numstat", old, new]
     done = subprocess.run(diff, cwd=DIGITS, capture_output=True, text=True)
     added, deleted, _ = done.stdout.split(maxsplit=2)
     return int(added), int(deleted)
 
 
-def test_fewer_than_ten_lines_differ() -> None:
-    added, deleted = changed_lines()
+@pytest.mark.parametrize(("old", "new"), PAIRS)
+def test_fewer_than_ten_lines_differ(old: str, new: str) -> None:
+    added, deleted = changed_lines(old, new)
     assert 0 < added < 10
     assert 0 < deleted < 10
+    page = (ROOT / "docs" / "move.md").read_text()
+    (row,) = [line for line in page.splitlines() if f"[{old}]" in line]
+    assert row.endswith(f"| {added} | {deleted} |")
+
+
+def test_the_shown_diff_is_the_real_one() -> None:
+    """Each changed line on docs/move.md is one of `git diff`'s."""
+    diff = ["git", "diff", "--no-index", "single_fit.py", "train_sync.py"]
+    done = subprocess.run(diff, cwd=DIGITS, capture_output=True, text=True)
+    shown = (ROOT / "docs" / "move.md").read_text().split("```diff\n")[1].split("```")[0].splitlines()
+    assert [line for line in shown if line.startswith("+")]
+    for line in shown:
+        if line.startswith(("+", "-")):
+            assert line in done.stdout.splitlines(), line
 
 
 def test_the_examples_are_formatted() -> None:
@@ -40,9 +58,10 @@ def test_the_examples_are_formatted() -> None:
     run(sys.executable, "-m", "ruff", "check", ".")
 
 
-def test_single_is_plain_tensorflow_of_some_size() -> None:
-    text = (DIGITS / "single.py").read_text()
-    assert len([line for line in text.splitlines() if line.strip()]) >= 60
+@pytest.mark.parametrize("name", [old for old, _ in PAIRS])
+def test_single_is_plain_tensorflow_of_some_size(name: str) -> None:
+    text = (DIGITS / name).read_text()
+    assert len([line for line in text.splitlines() if line.strip()]) >= 55
     assert "tfy" not in text
     assert "tf.distribute" not in text
 
@@ -53,9 +72,9 @@ def test_the_readme_names_each_file() -> None:
         assert file.name in readme or file.name in ("README.md", "__pycache__")
 
 
-def test_the_job_loads() -> None:
-    job = load(DIGITS / "job.yaml", {})
-    assert job.name == "digits"
+@pytest.mark.parametrize(("file", "name"), [("job.yaml", "digits"), ("job-sync.yaml", "digits-sync")])
+def test_the_job_loads(file: str, name: str) -> None:
+    assert load(DIGITS / file, {}).name == name
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +101,10 @@ def test_prepare_writes_a_split(data: Path) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_single_learns_to_read(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [old for old, _ in PAIRS])
+def test_single_learns_to_read(data: Path, tmp_path: Path, program: str) -> None:
     patterns = ["--train", f"{data}/train/*.tfrecord", "--test", f"{data}/test/*.tfrecord"]
-    said = run(sys.executable, str(DIGITS / "single.py"), *patterns, "--model-dir", str(tmp_path / "model"))
-    accuracy = re.findall(r"test accuracy ([0-9.]+)", said)
+    said = run(sys.executable, str(DIGITS / program), *patterns, "--model-dir", str(tmp_path / "model"))
+    accuracy = re.findall(r"(?:test accuracy |'val_accuracy': )([0-9.]+)", said)
     assert float(accuracy[-1]) >= EXPECTED_ACCURACY
     assert list((tmp_path / "model").glob("ckpt-5*"))

@@ -92,16 +92,22 @@ class Job:
         """Whether this task leads: the chief does, or without one worker:0. It alone saves and exports."""
         return str(self.task) == self.plan.lead
 
-    def strategy(self, *, timeout_s: float = 120.0) -> tf.distribute.Strategy:
+    def strategy(
+        self,
+        *,
+        timeout_s: float = 120.0,
+        variable_partitioner: tf.distribute.experimental.partitioners.Partitioner | None = None,
+    ) -> tf.distribute.Strategy:
         """The strategy of job.yaml, connected to this job's tasks; under it the program makes its model.
 
         Call it before anything else of TensorFlow. Under parameter_server it waits up to `timeout_s`
-        seconds until each server accepts connections. An evaluator gets TensorFlow's default strategy.
+        seconds until each server accepts connections, and `variable_partitioner` spreads a variable over
+        several of them. An evaluator gets TensorFlow's default strategy.
         Raises StartError that names servers which do not answer, and SpecError under `strategy: none`.
         """
         from tfy.runtime.strategy import make_strategy
 
-        return make_strategy(self.plan, self.task.type, timeout_s)
+        return make_strategy(self.plan, self.task.type, timeout_s, variable_partitioner)
 
     def dataset(self, pipeline: Callable[[tf.data.Dataset], tf.data.Dataset]) -> tf.data.Dataset:
         """This task's share of the records under `input.paths`, as batches that `pipeline` makes.

@@ -18,7 +18,12 @@ _CONNECT_TIMEOUT_S = 2.0
 _RETRY_S = 0.2
 
 
-def make_strategy(plan: Plan, task_type: str, timeout_s: float) -> tf.distribute.Strategy:
+def make_strategy(
+    plan: Plan,
+    task_type: str,
+    timeout_s: float,
+    partitioner: tf.distribute.experimental.partitioners.Partitioner | None = None,
+) -> tf.distribute.Strategy:
     """The strategy that job.yaml names, connected to the job's tasks; TensorFlow's default on an evaluator.
 
     Raises StartError that names the servers which do not answer within `timeout_s` seconds, and SpecError
@@ -29,12 +34,16 @@ def make_strategy(plan: Plan, task_type: str, timeout_s: float) -> tf.distribute
     filesystem.register()
     if task_type in SIDE_TASKS:
         return tf.distribute.get_strategy()
+    if partitioner is not None and plan.strategy != "parameter_server":
+        raise SpecError(
+            f"job.strategy(variable_partitioner=…) needs ps, which `strategy: {plan.strategy}` has not"
+        )
     if plan.strategy == "multi_worker_mirrored":
         return _make_mirrored(plan)
     if plan.strategy == "parameter_server":
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
         wait_for_servers(_servers(resolver.cluster_spec().as_dict()), timeout_s)
-        return tf.distribute.ParameterServerStrategy(resolver)
+        return tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=partitioner)
     raise SpecError(
         f"job.strategy() makes the strategy of job.yaml, which has `strategy: {plan.strategy}`",
         hint="the program makes its own from TF_CONFIG, or job.yaml names another",
