@@ -35,7 +35,7 @@ check: venv ## lint, formatting and types, of Python and Rust; changes no file
 	cd native && cargo fmt --check
 	cd native && cargo clippy --locked --quiet --all-targets -- -D warnings
 
-docs: venv ## write the reference of job.yaml's keys into docs/job.md
+docs: venv ## write what is made from the code: the reference of job.yaml, the plans of the examples
 	$(BIN)/python -m tests.make_docs
 
 format: venv ## format Python and Rust

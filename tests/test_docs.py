@@ -14,6 +14,7 @@ from tests.conftest import LocalHadoop
 from tests.jobs.running import TFY
 from tfy.cli import VERBS
 from tfy.job_keys import JOB_KEYS
+from tfy.job_reference import insert_reference, make_reference
 from tfy.load import load
 
 ROOT = Path(__file__).parents[1]
@@ -49,15 +50,21 @@ def test_the_readmes_job_has_twelve_lines_and_loads(tmp_path: Path) -> None:
     assert (spec.name, spec.timeouts.total_s) == ("digits", 6 * 3600)
 
 
-def test_every_key_is_described() -> None:
-    text = (ROOT / "docs" / "job.md").read_text()
-    for path, keys in JOB_KEYS.items():
-        for key in keys.known:
-            name = f"{path}.{key}" if path else key
-            if name not in JOB_KEYS:
-                assert f"| `{name}` |" in text or any(
-                    f"| `{name}.{inner}` |" in text for inner in ("", *JOB_KEYS.get(name, keys).known)
-                ), name
+def test_the_reference_of_the_keys_is_made_from_their_table() -> None:
+    page = (ROOT / "docs" / "job.md").read_text()
+    assert insert_reference(page) == page, "make docs"
+
+
+def test_every_key_is_in_the_reference_once() -> None:
+    keys = re.findall(r"^\| `([a-z_.]+)` \|", make_reference(), flags=re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    for path, known in JOB_KEYS.items():
+        assert {f"{path}.{key}" if path else key for key in known.known} <= set(keys)
+
+
+def test_a_page_without_marks_is_an_error() -> None:
+    with pytest.raises(ValueError, match="make docs"):
+        insert_reference("# A page\n")
 
 
 def test_the_docs_link_to_what_exists() -> None:
