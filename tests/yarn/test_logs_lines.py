@@ -43,6 +43,20 @@ def test_of_a_progress_bar_its_last_state(text: str, reduced: str) -> None:
     assert reduce_line(text) == reduced
 
 
+def test_a_progress_bar_of_hours_is_not_kept_whole_and_its_bytes_are_counted() -> None:
+    splitter = LineSplitter(0)
+    bars = [f"\r{number}/100000 [====]".encode() + b"\b" * 20 for number in range(100_000)]
+    for bar in bars:
+        assert list(splitter.feed(bar)) == []
+    assert splitter.state == "99999/100000 [====]"
+    assert sum(map(len, splitter._parts)) < 200_000
+    (line,) = splitter.feed(b"\n")
+    assert (line.text, line.end) == ("99999/100000 [====]", sum(map(len, bars)) + 1)
+    assert splitter.state == ""
+    (line,) = splitter.feed(b"next\n")
+    assert line.end == sum(map(len, bars)) + 6
+
+
 def test_a_line_has_the_time_of_the_entry_that_reaches_its_end() -> None:
     clock = Clock()
     assert (clock.time_of(1), clock.last) == (None, None)

@@ -13,6 +13,8 @@ class LogScreen:
         self._request = request
         self._as_json = as_json
         self._prefixes = True
+        self._draws = request.follow and not as_json and render.is_terminal()
+        self._drawn = ""
 
     def begin(self, task_names: tuple[str, ...]) -> None:
         """Hears of the job's tasks: one alone needs no prefix."""
@@ -22,6 +24,7 @@ class LogScreen:
 
     def show(self, line: LogLine) -> None:
         """One line, at once."""
+        self.draw("")
         if self._as_json:
             render.show_json(line)
         else:
@@ -29,7 +32,14 @@ class LogScreen:
 
     def narrate(self, text: str) -> None:
         """What is waited for, on standard error."""
+        self.draw("")
         render.narrate(text)
+
+    def draw(self, text: str) -> None:
+        """The progress bars that are being drawn now, below the last line of a terminal."""
+        if self._draws and text != self._drawn:
+            render.redraw(text)
+            self._drawn = text
 
 
 def describe_origin(line: LogLine) -> str:

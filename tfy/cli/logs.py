@@ -39,6 +39,6 @@ def logs(job: str, tasks: tuple[str, ...], as_json: bool, **choices: Any) -> int
 
     request = LogRequest(tasks=tasks, **choices)
     screen = LogScreen(request, as_json=as_json)
-    for line in read_lines(os.environ, job, request, screen.narrate, screen.begin):
+    for line in read_lines(os.environ, job, request, screen.narrate, screen.begin, screen.draw):
         screen.show(line)
     return EXIT_OK

@@ -57,6 +57,18 @@ def show_text(text: str) -> None:
     sys.stdout.flush()
 
 
+def is_terminal() -> bool:
+    """Whether results go to a terminal, whose last line can be drawn anew."""
+    return sys.stdout.isatty() and not make_console().is_dumb_terminal
+
+
+def redraw(text: str) -> None:
+    """Puts `text`, as far as it fits, in place of a terminal's last line, without ending it."""
+    width = make_console().width - 1
+    sys.stdout.write(f"\r\x1b[K{text[:width]}")
+    sys.stdout.flush()
+
+
 def show_json(value: object) -> None:
     """A result as one line of JSON, on standard output."""
     show_text(msgspec.json.encode(value).decode())
@@ -133,6 +145,9 @@ def show_end(view: JobView, *, as_json: bool) -> None:
         figures = story.tell_figures(view.report)
         if figures:
             make_console().print(make_pairs(figures))
+    log = story.describe_log(view)
+    if log is not None:
+        narrate(f"`{log}` shows the log")
     show_text(story.describe_end(view))
 
 

@@ -123,6 +123,19 @@ def _tell_input(told: InputReport, tasks: tuple[TaskRecord, ...]) -> list[tuple[
     return rows
 
 
+def describe_log(view: JobView) -> str | None:
+    """The command that shows the log in which a failed job's cause is; None where the job did not fail."""
+    if view.state is not JobState.FAILED:
+        return None
+    records = view.report.tasks if view.report is not None else ()
+    for state in (TaskState.FAILED, TaskState.LOST):
+        failed = [record for record in records if record.state is state and record.container_id is not None]
+        if failed:
+            first = min(failed, key=lambda record: record.ended or float("inf"))
+            return f"tfy logs {view.application.id} {first.task}"
+    return f"tfy logs {view.application.id} --driver"
+
+
 def describe_end(view: JobView) -> str:
     """The one line that a followed job ends with."""
     application = view.application

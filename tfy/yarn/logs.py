@@ -44,15 +44,22 @@ def iter_lines(
     request: LogRequest,
     narrate: Callable[[str], None],
     *,
+    draw: Callable[[str], None] | None = None,
     limit_s: float = AGGREGATION_LIMIT_S,
 ) -> Iterator[LogLine]:
     """The lines that `request` asks for, merged by time, those of one task always in order.
 
-    `look` gives the job as it stands, `narrate` hears what is waited for, and `limit_s` is how long, in
-    seconds after the job's end, its logs are waited for. Raises `SpecError` for a task that the job does
+    `look` gives the job as it stands, `narrate` hears what is waited for, `draw` the progress bars that the
+    programs are drawing, and `limit_s` is how long, in seconds after the job's end, its logs are
+    waited for. Raises `SpecError` for a task that the job does
     not have and `UnreachableError`, after all that could be read, where something could not.
     """
-    return _Reader(look, sources, request, narrate, limit_s).run()
+    reader = _Reader(look, sources, request, narrate, limit_s)
+    for line in reader.run():
+        if line is not None:
+            yield line
+        elif draw is not None:
+            draw(reader.drawn)
 
 
 class _Container:
@@ -91,7 +98,14 @@ class _Reader:
         self._collected: set[str] = set()
         self._told: set[str] = set()
 
-    def run(self) -> Iterator[LogLine]:
+    @property
+    def drawn(self) -> str:
+        """The progress bars of all tasks."""
+        states = (stream.state for container in self._open() for stream in container.streams.values())
+        return "  ".join(filter(None, states))
+
+    def run(self) -> Iterator[LogLine | None]:
+        """The lines, and None after each round."""
         began = lost_since = time.monotonic()
         ended_at: float | None = None
         first = True
@@ -100,6 +114,7 @@ class _Reader:
                 ended_at = time.monotonic() if ended_at is None else ended_at
             self._find_containers(first=first)
             yield from self._read_all()
+            yield None
             first = False
             if self._view.state is JobState.SUBMITTED or time.monotonic() - began > _SAY_AFTER_S:
                 self._say_what_is_waited_for()

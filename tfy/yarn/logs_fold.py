@@ -98,9 +98,15 @@ TABLE: tuple[Known, ...] = (
 )
 
 
+# Almost every line is a program's own: two questions tell.
+_WITHOUT_FILE = re.compile("|".join(f"(?:{entry.text.pattern})" for entry in TABLE if not entry.file))
+
+
 def find_known(text: str) -> Known | None:
     """The entry that knows this line, or None."""
     found = _TENSORFLOW.match(text)
+    if found is None and _WITHOUT_FILE.match(text) is None:
+        return None
     file, level, said = "", "I", text
     if found is not None:
         file, level, said = found["file"], found["absl"] or found["level"], found["text"]

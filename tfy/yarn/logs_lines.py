@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+_MOST_PENDING = 64 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
@@ -24,6 +26,7 @@ class LineSplitter:
         """`start` is the byte of the log at which the first piece begins."""
         self._end = start
         self._parts: list[bytes] = []
+        self._pending_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[RawLine]:
         """The lines that are complete with `data`."""
@@ -34,15 +37,33 @@ class LineSplitter:
             yield self._take(1)
         if begin < len(data):
             self._parts.append(data[begin:])
+            self._pending_bytes += len(data) - begin
+            if self._pending_bytes > _MOST_PENDING:
+                self._forget_overwritten()
+
+    @property
+    def state(self) -> str:
+        """What stands now in a line that has no end yet and is overwritten (a progress bar); or nothing."""
+        pending = b"".join(self._parts)
+        return reduce_line(pending.decode(errors="replace")) if b"\r" in pending else ""
 
     def flush(self) -> Iterator[RawLine]:
         """The last line, where it has no end."""
         if self._parts:
             yield self._take(0)
 
+    def _forget_overwritten(self) -> None:
+        """A progress bar of hours is one line: of what a terminal would no longer show nothing is kept."""
+        whole = b"".join(self._parts)
+        last = whole.rfind(b"\r", 0, len(whole.rstrip(b"\r\b ")))
+        self._parts = [whole[max(last, 0) :]]
+        self._end += len(whole) - len(self._parts[0])
+        # A long line that nothing overwrites is kept, and looked at again when it has doubled.
+        self._pending_bytes = 0 if last > 0 else -len(whole)
+
     def _take(self, newline: int) -> RawLine:
         whole = b"".join(self._parts)
-        self._parts = []
+        self._parts, self._pending_bytes = [], 0
         self._end += len(whole) + newline
         return RawLine(reduce_line(whole.decode(errors="replace")), self._end)
 

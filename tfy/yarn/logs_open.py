@@ -42,6 +42,7 @@ def read_lines(
     request: LogRequest,
     narrate: Callable[[str], None],
     begin: Callable[[tuple[str, ...]], None] | None = None,
+    draw: Callable[[str], None] | None = None,
 ) -> Iterator[LogLine]:
     """The lines of the logs of `job`, by whatever names it (see `Jobs.find`); as `iter_lines`.
 
@@ -52,7 +53,7 @@ def read_lines(
         with open_sources(environ, jobs.view(application_id)) as sources:
             if begin is not None:
                 begin(sources.task_names)
-            yield from iter_lines(lambda: jobs.view(application_id), sources, request, narrate)
+            yield from iter_lines(lambda: jobs.view(application_id), sources, request, narrate, draw=draw)
 
 
 @contextmanager

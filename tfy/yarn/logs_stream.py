@@ -71,6 +71,12 @@ class Stream:
         if self._folder is not None:
             yield from self._folder.flush()
 
+    @property
+    def state(self) -> str:
+        """The progress bar that its program is drawing, if it is, with the task's name."""
+        drawn = self._splitter.state
+        return f"{self._task} {drawn}" if drawn else ""
+
     def read_tail(
         self, source: LogSource, listing: Listing, count: int, now: float | None, *, ends: bool
     ) -> Iterator[LogLine]:
