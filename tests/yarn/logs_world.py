@@ -70,8 +70,11 @@ class World:
         self.aggregation = "NOT_START"
         self.steps: list[Callable[[], None]] = []
         self.told: list[str] = []
+        self.looks = 0
         self.told_of = True
         """Whether the driver has told of the containers."""
+        self.trouble: str | None = None
+        """Why its word cannot be read."""
 
     def end_job(self, aggregation: str = "SUCCEEDED") -> None:
         """The application has ended."""
@@ -89,6 +92,7 @@ class World:
         return [f"{line.task} {line.line}" for line in self.lines(request)]
 
     def _look(self) -> JobView:
+        self.looks += 1
         if self.steps:
             self.steps.pop(0)()
         records = [
@@ -101,7 +105,8 @@ class World:
         report = make_report(JobState.RUNNING, *records, phase="training")
         application = replace(self.view.application, id=SKEIN)
         report = replace(report, spark_application_id=SPARK)
-        return replace(self.view, application=application, report=report if self.told_of else None)
+        told = report if self.told_of else None
+        return replace(self.view, application=application, report=told, trouble=self.trouble)
 
     def _ask(self, application_id: str) -> ApplicationLogs:
         number = application_id.rpartition("_")[2]

@@ -301,3 +301,28 @@ def test_a_job_of_which_no_program_started_says_so() -> None:
     world.end_job()
     assert world.texts(ALL) == []
     assert world.told == ["no log, since no program has started: worker:0, worker:1"]
+
+
+def test_a_job_whose_driver_never_spoke_has_no_logs_to_wait_for() -> None:
+    world = World(tasks=("worker:0",))
+    world.told_of = False
+    world.end_job("NOT_START")
+    assert world.texts(ALL) == []
+    assert world.told == ["no log, since no program has started: worker:0"]
+    assert world.looks == 1
+
+
+def test_where_the_drivers_word_cannot_be_read_what_yarn_collects_is_waited_for() -> None:
+    first = Container("container_1_0001_01_000002", "worker:0")
+    world = World(first, tasks=("worker:0",))
+    first.write("x\n")
+    first.vanish()
+    world.told_of, world.trouble = False, "HDFS does not answer within 10 s"
+    world.end_job("RUNNING")
+
+    def collect() -> None:
+        first.aggregate()
+        world.aggregation = "SUCCEEDED"
+
+    world.steps = [lambda: None, lambda: None, collect]
+    assert world.texts(ALL) == ["worker:0 x"]

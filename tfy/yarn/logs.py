@@ -211,8 +211,8 @@ class _Reader:
         if time.monotonic() - ended_at > self._limit_s:
             return True
         waited_for = {container.place.application_id for container in self._open()}
-        if self._view.report is None:
-            # Nobody has told of containers: what YARN collects will.
+        if self._view.report is None and self._view.trouble is not None:
+            # The driver's word on the containers cannot be read: what YARN collects will tell of them.
             waited_for |= set(list_applications(self._view))
         collected = [self._is_collected(application_id) for application_id in waited_for]
         return all(collected)
