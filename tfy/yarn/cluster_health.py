@@ -17,6 +17,7 @@ NAMENODE_BEAN = "Hadoop:service=NameNode,name=FSNamesystemState"
 DATANODE_BEAN = "Hadoop:service=DataNode,name=DataNodeInfo"
 OPERATIONAL = "Operational"
 RUNNING = "RUNNING"
+SHUTDOWN = "SHUTDOWN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,11 @@ def is_datanode_registered(shape: ClusterShape) -> bool:
 
 
 def fetch_nodes(shape: ClusterShape) -> tuple[NodeStatus, ...] | None:
-    """The nodes that the ResourceManager knows; None where it does not answer."""
+    """The nodes that the ResourceManager knows; None where it does not answer.
+
+    It remembers for ever what joined from elsewhere and has left again: such a node is none of the cluster's.
+    """
+    own = {node_host(number) for number in range(1, len(shape.nodes) + 1)}
     answer = _ask(f"{shape.rm_web}/ws/v1/cluster/nodes")
     if answer is None:
         return None
@@ -78,6 +83,7 @@ def fetch_nodes(shape: ClusterShape) -> tuple[NodeStatus, ...] | None:
             heard_ms=node["lastHealthUpdate"],
         )
         for node in nodes
+        if node["nodeHostName"] in own or node["state"] != SHUTDOWN
     )
 
 
