@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import itertools
-import random
-import time
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,67 +9,21 @@ import pytest
 
 from tests.conftest import Hdfs
 from tests.runtime.hdfs_files import run_python
-from tfy.runtime.filesystem import InputCounters, read_counters
+from tests.runtime.record_files import (
+    MODULUS,
+    SETS,
+    counted,
+    expected,
+    mark,
+    mixed,
+    read_parts,
+    read_split,
+    spans,
+    write_records,
+)
+from tfy.runtime.filesystem import read_counters
 
 pytestmark = pytest.mark.timeout(180)
-
-SETS = itertools.count(time.time_ns() % 1_000_000_000)
-MODULUS = 2**64
-
-
-def mark(path: str, offset: int) -> int:
-    """H of native/src/input.rs, by its definition: 64-bit FNV-1a."""
-    number = 0xCBF29CE484222325
-    for byte in f"{path}\0{offset}".encode():
-        number = (number ^ byte) * 0x100000001B3 % MODULUS
-    return number
-
-
-def write_records(tf: Any, path: str, records: list[bytes]) -> str:
-    with tf.io.TFRecordWriter(path) as writer:
-        for record in records:
-            writer.write(record)
-    return path
-
-
-def mixed(count: int, largest: int = 20_000) -> list[bytes]:
-    """Records of no byte, of few and of many, each unlike the others."""
-    chance = random.Random(count)
-    sizes = [0, 0, 3, largest, *(chance.choice([0, 10, 300, 3000]) for _ in range(count - 4))]
-    return [number.to_bytes(4, "big")[:size] + chance.randbytes(size) for number, size in enumerate(sizes)]
-
-
-def read_split(
-    tf: Any, path: str, number: int, of: int, span: tuple[int, int], epoch: int = 0
-) -> list[bytes]:
-    name = f"tfy://records/{number}/{epoch}/{of}/{span[0]}-{span[1]}/{path}"
-    return [bytes(record) for record in tf.data.TFRecordDataset(name).as_numpy_iterator()]
-
-
-def read_parts(tf: Any, path: str, number: int, parts: int, length: int) -> list[bytes]:
-    """All records of all parts, in order."""
-    found = (read_split(tf, path, number, parts, span) for span in spans(length, parts))
-    return list(itertools.chain.from_iterable(found))
-
-
-def counted(number: int) -> InputCounters:
-    return next(counters for counters in read_counters().input if counters.set == number)
-
-
-def spans(length: int, parts: int) -> Iterator[tuple[int, int]]:
-    return itertools.pairwise(length * part // parts for part in range(parts + 1))
-
-
-def expected(number: int, path: str, records: int, length: int) -> InputCounters:
-    return InputCounters(
-        set=number,
-        records=records,
-        epochs=1,
-        epoch_records=records,
-        epoch_bytes=length,
-        coverage=(mark(path, length) - mark(path, 0)) % MODULUS,
-        uneven=0,
-    )
 
 
 # --- ranges -----------------------------------------------------------------------------------
@@ -164,94 +112,6 @@ def test_a_file_without_records_has_none(tf: Any, tmp_path: Path) -> None:
     number = next(SETS)
     assert read_split(tf, path, number, 1, (0, 100)) == []
     assert counted(number) == expected(number, path, 0, 0)
-
-
-# --- compressed -------------------------------------------------------------------------------
-def compress(kind: str, data: bytes) -> bytes:
-    half = len(data) // 2
-    return {
-        "gzip": gzip.compress(data),
-        "members": gzip.compress(data[:half]) + gzip.compress(data[half:]),
-        "zlib": zlib.compress(data),
-    }[kind]
-
-
-@pytest.mark.parametrize("kind", ["gzip", "members", "zlib"])
-def test_compressed_files_are_known_by_their_content(tf: Any, tmp_path: Path, kind: str) -> None:
-    records = mixed(200)
-    plain = Path(write_records(tf, str(tmp_path / "plain"), records)).read_bytes()
-    file = tmp_path / "part-0"
-    file.write_bytes(compress(kind, plain))
-    number = next(SETS)
-    length = file.stat().st_size
-    assert read_split(tf, str(file), number, 1, (0, length)) == records
-    assert counted(number) == expected(number, str(file), len(records), length)
-
-
-@pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
-def test_what_tensorflow_compresses_is_read(tf: Any, tmp_path: Path, kind: str) -> None:
-    path = str(tmp_path / "part-0")
-    with tf.io.TFRecordWriter(path, kind) as writer:
-        for record in mixed(50):
-            writer.write(record)
-    assert read_split(tf, path, next(SETS), 1, (0, 1 << 40)) == mixed(50)
-
-
-def test_a_compressed_file_has_no_second_part(tf: Any, tmp_path: Path) -> None:
-    file = tmp_path / "part-0"
-    file.write_bytes(gzip.compress(b"x" * 1000))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"part-0: is compressed \(gzip\)"):
-        read_split(tf, str(file), next(SETS), 2, (20, 40))
-
-
-@pytest.mark.parametrize("kind", ["gzip", "zlib"])
-def test_a_compressed_file_that_was_cut_off_is_an_error(tf: Any, tmp_path: Path, kind: str) -> None:
-    plain = Path(write_records(tf, str(tmp_path / "plain"), mixed(50))).read_bytes()
-    data = compress(kind, plain)
-    file = tmp_path / "part-0"
-    for size in (30, len(data) // 2, len(data) - 1):
-        file.write_bytes(data[:size])
-        with pytest.raises(tf.errors.DataLossError, match=f"{file}: the {kind} data ends early"):
-            read_split(tf, str(file), next(SETS), 1, (0, size))
-
-
-# --- what is wrong ----------------------------------------------------------------------------
-@pytest.mark.parametrize("parts", [1, 2, 7])
-@pytest.mark.parametrize("kind", ["header", "data", "cut", "tail", "first"])
-def test_corrupt_data_is_an_error_in_one_of_the_ranges(
-    tf: Any, tmp_path: Path, kind: str, parts: int
-) -> None:
-    file = tmp_path / "part-0"
-    write_records(tf, str(file), [bytes([index]) * 100 for index in range(100)])
-    data = bytearray(file.read_bytes())
-    if kind in ("header", "data", "first"):
-        data[{"header": 57 * 116 + 9, "data": 57 * 116 + 50, "first": 0}[kind]] ^= 1
-    data = data[:-1] if kind == "cut" else data + b"tail" if kind == "tail" else data
-    file.write_bytes(data)
-    number = next(SETS)
-    read_split(tf, str(file), number, 1, (30 * 116, 31 * 116), epoch=1)
-    failed = 0
-    for span in spans(len(data), parts):
-        try:
-            read_split(tf, str(file), number, parts, span)
-        except tf.errors.DataLossError:
-            failed += 1
-    # TensorFlow says nothing of less than a header at the end, and it checks the data itself, after
-    # the reader has handed it on.
-    assert failed == (0 if kind == "tail" else 1)
-    assert counted(number).epochs == (2 if kind == "data" else 1)
-
-
-def test_wrong_names_are_refused(tf: Any, tmp_path: Path) -> None:
-    for name in ("records/0/0/1/0-1", "records/a/0/1/0-1//x", "records/0/0/0/0-1//x", "epoch/x"):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=f"tfy://{name}: "):
-            list(tf.data.TFRecordDataset(f"tfy://{name}"))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="records are read from hdfs://"):
-        read_split(tf, "s3://a/b", 0, 1, (0, 1))
-    with pytest.raises(tf.errors.NotFoundError, match="missing: No such file"):
-        read_split(tf, str(tmp_path / "missing"), 0, 1, (0, 1))
-    with pytest.raises(tf.errors.UnimplementedError, match="can only be read"):
-        tf.io.write_file("tfy://epoch/0", "1")
 
 
 # --- epochs -----------------------------------------------------------------------------------
