@@ -19,6 +19,7 @@ from tfy.states import JobState, TaskState
 # --- environment variables of every task ------------------------------------------------------
 ENV_PLAN = "TFY_PLAN"
 ENV_REPORT = "TFY_REPORT"
+ENV_NODE_PID = "TFY_NODE_PID"
 ENV_INPUT = "TFY_INPUT"
 ENV_DONE = "TFY_DONE"
 ENV_TASK_TYPE = "TFY_TASK_TYPE"

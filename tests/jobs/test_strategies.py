@@ -194,6 +194,7 @@ def train():
 def evaluate():
     table, count = tf.Variable(tf.zeros([8, 2])), tf.Variable(0, dtype=tf.int64)
     looks = 0
+    tf.io.gfile.makedirs(seen)
     for path in job.checkpoints(tf.train.Checkpoint(table=table, count=count), poll_s=0.5):
         looks += 1
         right = tf.equal(table, tf.cast(count, tf.float32))

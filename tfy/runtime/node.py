@@ -273,6 +273,7 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
         contract.ENV_INPUT: str(container.work_dir / contract.LOCAL_INPUT),
         contract.ENV_DONE: str(container.work_dir / contract.LOCAL_DONE),
         contract.ENV_REPORT: str(container.work_dir / _REPORT_FILE),
+        contract.ENV_NODE_PID: str(os.getpid()),
         contract.ENV_TASK_TYPE: task.type,
         contract.ENV_TASK_INDEX: str(task.index),
         contract.ENV_JOB_NAME: plan.name,

@@ -85,13 +85,10 @@ def _register() -> None:
     except TfyError as error:
         hint = f" ({error.hint})" if error.hint else ""
         raise ImportError(f"tfy's hdfs:// plugin for TensorFlow: {error.message}{hint}") from error
-    report = os.environ.get(REPORT_VARIABLE)
-    if report:
-        from pathlib import Path
+    if os.environ.get(REPORT_VARIABLE):
+        from tfy.runtime.program_start import begin_program
 
-        from tfy.runtime.counting import start_counting
-
-        start_counting(Path(report))
+        begin_program(os.environ)
 
 
 def _run_next() -> None:
