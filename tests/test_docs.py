@@ -50,6 +50,23 @@ def test_the_readmes_job_has_twelve_lines_and_loads(tmp_path: Path) -> None:
     assert (spec.name, spec.timeouts.total_s) == ("digits", 6 * 3600)
 
 
+def test_every_job_of_the_docs_loads(tmp_path: Path) -> None:
+    found = [
+        block
+        for page in (ROOT / "docs").glob("*.md")
+        for block in re.findall(r"```yaml\n(.*?)```", page.read_text(), flags=re.DOTALL)
+        if block.startswith("name:")
+    ]
+    assert found
+    for number, job in enumerate(found):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for program in re.findall(r"^program: (\S+)", job, flags=re.MULTILINE):
+            (folder / program).write_text("")
+        (folder / "job.yaml").write_text(job)
+        load(folder / "job.yaml", {})
+
+
 def test_the_reference_of_the_keys_is_made_from_their_table() -> None:
     page = (ROOT / "docs" / "job.md").read_text()
     assert insert_reference(page) == page, "make docs"
