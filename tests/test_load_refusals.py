@@ -125,11 +125,11 @@ ADDED = [
     ),
     (
         'input: {unequal: keep, paths: ["hdfs:///d"]}',
-        "input.unequal: 'keep' is not a way to treat unequal numbers of batches; accepted: repeat, drop, refuse",
+        "input.unequal: 'keep' is not a way to treat unequal numbers of batches; accepted: repeat, drop",
     ),
     (
         'input: {unequal: drop, paths: ["hdfs:///d"]}',
-        "input.unequal: 'drop' is not possible under parameter_server, where each worker reads at its own pace",
+        "input.unequal: 'drop' is not possible under parameter_server, where each worker reads at its",
     ),
     ('input: {seed: -1, paths: ["hdfs:///d"]}', "input.seed: -1 is too small; accepted: 0 or more"),
     ("export: {keep: 1}", 'export.dir: missing; give for example dir: "hdfs:///serving/digits"'),

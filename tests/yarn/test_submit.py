@@ -11,8 +11,8 @@ import pytest
 from tests.plans import make_small_plan
 from tfy.errors import SpecError, UnreachableError
 from tfy.yarn import submit
-from tfy.yarn.capacity import NodeFacts
 from tfy.yarn.application import NoAnswerError
+from tfy.yarn.capacity import NodeFacts
 from tfy.yarn.submit import Submission, check_queue, submit_job
 
 NODE = NodeFacts(
