@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TARGETS = ("help", "venv", "demo", "test", "check", "format", "clean")
+TARGETS = ("help", "venv", "demo", "test", "check", "docs", "format", "clean")
 # What make and .ci/prerequisites themselves run; not java, cargo or python3.
 TOOLS = ("make", "bash", "sh", "env", "find", "awk", "sed", "head", "id", "dirname", "uname", "cc")
 
