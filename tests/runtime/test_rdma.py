@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tfy.errors import StartError
 from tfy.runtime.rdma import (
     INFINIBAND,
     ROCE,
@@ -132,6 +133,20 @@ def test_hosts_with_different_links_go_by_tcp() -> None:
     env, sentence = make_rdma_env("preferred", 1, ports_of("sysfs_roce"), links)
     assert env["NCCL_IB_DISABLE"] == "1"
     assert sentence == "NCCL: asked for TCP: hosts differ in their links (rdma: preferred)"
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ((INFINIBAND,), "worker:0 has RoCE, worker:1 has InfiniBand"),
+        ((), "worker:0 has RoCE, worker:1 has none"),
+    ],
+)
+def test_required_fails_where_hosts_have_no_link_in_common(other: tuple[str, ...], said: str) -> None:
+    links = {"worker:0": (ROCE,), "worker:1": other}
+    with pytest.raises(StartError) as raised:
+        make_rdma_env("required", 1, ports_of("sysfs_roce"), links)
+    assert raised.value.message == f"rdma: required, but the tasks' hosts have no RDMA link in common: {said}"
 
 
 def test_off_is_off_and_a_task_without_gpus_is_left_alone() -> None:

@@ -70,7 +70,8 @@ def take_devices(
     """The devices of one task, held for as long as this process lives.
 
     `ports` are this host's, `links` what each of the collective's tasks said of its host. What job.yaml's
-    `env` sets stands. Raises `StartError` where the host has fewer GPUs than were asked for.
+    `env` sets stands. Raises `StartError` where the host has fewer GPUs than were asked for, or where RDMA
+    is required and the tasks' hosts have no link in common.
     """
     own_env = dict(plan.env)
     asked = plan.task(task_type).container.gpus

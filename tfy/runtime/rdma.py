@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfy.errors import StartError
+
 SYSFS = Path("/sys/class/infiniband")
 INFINIBAND, ROCE = "InfiniBand", "RoCE"
 
@@ -120,7 +122,8 @@ def make_rdma_env(
     """NCCL's settings for one task, and the sentence for its log: which transport is asked for.
 
     `ports` are this host's, `links` those of all tasks that have GPUs, this one's among them, by task.
-    What job.yaml's `env` sets goes over these. Nothing is set for a task without GPUs.
+    What job.yaml's `env` sets goes over these. Nothing is set for a task without GPUs. Raises `StartError`
+    where RDMA is required and the hosts have no kind of link in common.
     """
     if not gpus:
         return {}, ""
@@ -131,6 +134,11 @@ def make_rdma_env(
     link = choose_link(links)
     used = tuple(port for port in ports if port.usable and port.link == link)
     if link is None or not used:
+        if mode == "required":
+            raise StartError(
+                f"rdma: required, but the tasks' hosts have no RDMA link in common: {_describe_links(links)}",
+                hint="tasks.worker.node_label keeps tasks to hosts of one kind",
+            )
         lacking = ", ".join(task for task, own in links.items() if not own)
         why = f"the hosts of {lacking} have no active RDMA port" if lacking else "hosts differ in their links"
         return tcp | telling, f"NCCL: asked for TCP: {why} (rdma: {mode})"
@@ -143,6 +151,10 @@ def make_rdma_env(
         env["NCCL_NET"] = "IB"
     names = ", ".join(port.name for port in used)
     return env, f"NCCL: asked for RDMA over {link} by {names} (rdma: {mode})"
+
+
+def _describe_links(links: Mapping[str, tuple[str, ...]]) -> str:
+    return ", ".join(f"{task} has {' and '.join(own) or 'none'}" for task, own in links.items())
 
 
 def find_gid_index(ports: tuple[Port, ...]) -> int | None:
