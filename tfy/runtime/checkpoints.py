@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tfy.errors import StartError
+from tfy.runtime.agreement import check_agreement
 from tfy.runtime.bundle import find_flaw
 from tfy.runtime.checkpoint_files import Saved, list_checkpoints, repair_state
 
@@ -38,15 +39,27 @@ def find_newest_complete(directory: str, *, without: Collection[str] = ()) -> st
     return None
 
 
-def restore_newest(checkpoint: tf.train.Checkpoint, directory: str) -> str | None:
+def restore_newest(checkpoint: tf.train.Checkpoint, directory: str, *, wait_s: float = 600.0) -> str | None:
     """Restores the newest checkpoint in `directory` that can be; its prefix, None where there is none.
 
     Goes on to the next older one where one is incomplete, damaged, or deleted while it is read; its
     values take the place of those that were already read. The first save of a run that was killed
-    meanwhile is no checkpoint. Raises StartError where there are checkpoints and none can be
-    restored, ValueError where the program's variables have other shapes, tf.errors.OpError where
-    the storage does not answer.
+    meanwhile is no checkpoint.
+
+    Under MultiWorkerMirroredStrategy every worker must call it: they then compare what they restored, and
+    one waits up to `wait_s` seconds for the others. Where no variable of `checkpoint` is made yet, only
+    inside the strategy's scope.
+
+    Raises StartError where there are checkpoints and none can be restored, or the workers restored
+    different ones; ValueError where the program's variables have other shapes, tf.errors.OpError
+    where the storage does not answer.
     """
+    restored = _restore_newest(checkpoint, directory)
+    check_agreement(checkpoint, restored, wait_s)
+    return restored
+
+
+def _restore_newest(checkpoint: tf.train.Checkpoint, directory: str) -> str | None:
     failed: dict[str, str] = {}
     lost = False
     while saved := _next(directory, failed):

@@ -143,8 +143,10 @@ class Job:
     def restore(self, checkpoint: tf.train.Checkpoint) -> str | None:
         """Restores the newest complete checkpoint of this job or an earlier one; its path, or None.
 
-        One that is incomplete or damaged is passed over for the next older one. Raises StartError where
-        there are checkpoints and none can be restored, SpecError where job.yaml has no checkpoint.dir.
+        One that is incomplete or damaged is passed over for the next older one. Call it on every task that
+        runs the training: mirrored workers compare what they restored, by the strategy in whose scope this
+        is or the variables were made. Raises StartError where there are checkpoints and none can be restored,
+        or workers restored different ones, SpecError where job.yaml has no checkpoint.dir.
         """
         from tfy.runtime.checkpoints import restore_newest
 
