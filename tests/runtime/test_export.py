@@ -114,6 +114,43 @@ def test_leftovers_of_killed_programs_go_after_a_day(tmp_path: Path, module: Any
     assert names(tmp_path) == [".writing-b", "1", "other"]
 
 
+def make_stuck(path: Path) -> Path:
+    """A folder under another name that TensorFlow cannot remove: it takes a link for a folder."""
+    path.parent.with_name("elsewhere").mkdir(exist_ok=True)
+    path.symlink_to(path.parent.with_name("elsewhere"))
+    return path
+
+
+def test_what_cannot_be_cleaned_does_not_undo_an_export(
+    tmp_path: Path, module: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    make_stuck(folder / "1")
+    left = make_stuck(folder / ".writing-a")
+    now = left.stat().st_mtime
+    os.utime(left, (now - 90_000,) * 2)
+    assert export_model(module, str(folder), is_lead=True, keep=1) == f"{folder}/2"
+    assert (folder / "2" / "saved_model.pb").exists()
+    assert [message for message in caplog.messages if f"{left} is not removed" in message]
+    assert [message for message in caplog.messages if "/.removing-" in message]
+
+
+def test_what_cannot_be_cleaned_does_not_hide_why_an_export_failed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keras = pytest.importorskip("keras")
+
+    class Broken(keras.Model):  # type: ignore[misc, name-defined]
+        def export(self, path: str, **_: object) -> None:
+            make_stuck(Path(path))
+            raise ValueError("the first cause")
+
+    with pytest.raises(ValueError, match="the first cause"):
+        export_model(Broken(), str(tmp_path / "exports"), is_lead=True)
+    assert [message for message in caplog.messages if "is not removed" in message]
+
+
 def test_several_at_once_get_a_number_each(tf: Any, tmp_path: Path, module: Any) -> None:
     start = threading.Barrier(4)
     paths = []

@@ -11,6 +11,8 @@ import posixpath
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _WRITING = ".writing-"
@@ -57,8 +59,7 @@ def export_model(
         _remove(draft)
         raise
     if keep is not None:
-        for version in _versions(directory)[:-keep]:
-            _remove_version(directory, version)
+        _remove_old(directory, keep)
     return path
 
 
@@ -127,38 +128,56 @@ def _rename_to_next(draft: str, directory: str) -> str:
     )
 
 
+def _remove_old(directory: str, keep: int) -> None:
+    with _only_warning(f"old versions in {directory}"):
+        for version in _versions(directory)[:-keep]:
+            _remove_version(directory, version)
+
+
 def _remove_version(directory: str, version: int) -> None:
     """Takes a version away at once: it has another name while its files go."""
     import tensorflow as tf
 
+    path = posixpath.join(directory, str(version))
     doomed = posixpath.join(directory, f"{_REMOVING}{uuid.uuid4()}")
-    try:
-        tf.io.gfile.rename(posixpath.join(directory, str(version)), doomed)
-    except tf.errors.NotFoundError:
-        return
-    _remove(doomed)
+    with _only_warning(path):
+        tf.io.gfile.rename(path, doomed)
+        _remove(doomed)
 
 
 def _remove_left_over(directory: str, now_s: float) -> None:
     """Removes what programs that were killed left: unfinished folders older than a day."""
     import tensorflow as tf
 
-    for name in tf.io.gfile.listdir(directory):
-        path = posixpath.join(directory, name.rstrip("/"))
-        if not name.startswith((_WRITING, _REMOVING)):
-            continue
-        try:
-            age_s = now_s - tf.io.gfile.stat(path).mtime_nsec / 1e9
-        except tf.errors.NotFoundError:
-            continue
-        if age_s > _LEFT_OVER_AFTER_S:
-            _remove(path)
+    with _only_warning(f"what is left over in {directory}"):
+        for name in tf.io.gfile.listdir(directory):
+            if name.startswith((_WRITING, _REMOVING)):
+                _remove_if_old(posixpath.join(directory, name.rstrip("/")), now_s)
+
+
+def _remove_if_old(path: str, now_s: float) -> None:
+    import tensorflow as tf
+
+    with _only_warning(path):
+        if now_s - tf.io.gfile.stat(path).mtime_nsec / 1e9 > _LEFT_OVER_AFTER_S:
+            tf.io.gfile.rmtree(path)
 
 
 def _remove(path: str) -> None:
     import tensorflow as tf
 
-    try:
+    with _only_warning(path):
         tf.io.gfile.rmtree(path)
+
+
+@contextmanager
+def _only_warning(what: str) -> Iterator[None]:
+    """Tidying up neither undoes an export nor hides why one failed."""
+    import tensorflow as tf
+
+    try:
+        yield
     except tf.errors.NotFoundError:
         return
+    except tf.errors.OpError as error:
+        _LOG.warning("%s is not removed: %s", what, error.message)
