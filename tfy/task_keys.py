@@ -80,7 +80,10 @@ _GPUS = Key(
     text="GPUs of each container (YARN's `yarn.io/gpu`); the program sees these and no others",
 )
 _LABEL = Key(
-    name="node_label", default="none", example="gpu", text="only on nodes that carry this label of YARN's"
+    name="node_label",
+    default="none",
+    example="gpu",
+    text="only by NodeManagers that carry this label of YARN's",
 )
 
 
@@ -154,7 +157,7 @@ TASK_KEYS: Mapping[str, Keys] = MappingProxyType(
                     name="node_label",
                     default="none",
                     example="cpu",
-                    text="only on nodes that carry this label; services without one of their own follow it",
+                    text="only by NodeManagers that carry this label; services without one of their own follow it",
                 ),
             ),
             refused=(*_ALWAYS_ONE, ("gpus", "the driver computes nothing")),

@@ -136,15 +136,16 @@ def test_a_cluster_without_gpus_says_so(cluster: LocalHadoop, tmp_path: Path) ->
     said = refuse(cluster, tmp_path / "no-gpus", 1)
     nodes = len(cluster.shape.nodes)
     assert (
-        f"tasks.worker.gpus: 1 asked, this cluster has no GPU: {nodes} nodes, none offers yarn.io/gpu" in said
+        f"tasks.worker.gpus: 1 asked, this cluster has no GPU: {nodes} NodeManagers, none offers yarn.io/gpu"
+        in said
     )
 
 
-def test_more_than_the_largest_node_has_is_refused_with_both_numbers(
+def test_more_than_the_largest_node_manager_offers_is_refused_with_both_numbers(
     cluster: LocalHadoop, gpus: None, tmp_path: Path
 ) -> None:
     said = refuse(cluster, tmp_path / "too-many", 16)
-    assert "tasks.worker.gpus: 16 asked, the largest node has 2" in said
+    assert "tasks.worker.gpus: 16 asked, the largest NodeManager offers 2" in said
 
 
 def test_a_client_that_cannot_see_gpus_is_told_why(cluster: LocalHadoop, gpus: None, tmp_path: Path) -> None:

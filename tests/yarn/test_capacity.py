@@ -50,45 +50,46 @@ def refusals(plan: Plan, *nodes: NodeFacts) -> list[str]:
         (
             {"gpus": 16},
             (node(2), node(9, gpus=2)),
-            "tasks.worker.gpus: 16 asked, the largest node has 2",
+            "tasks.worker.gpus: 16 asked, the largest NodeManager offers 2",
         ),
         (
             {"gpus": 1},
             (node(2), node(3)),
-            "tasks.worker.gpus: 1 asked, this cluster has no GPU: 2 nodes, none offers yarn.io/gpu",
+            "tasks.worker.gpus: 1 asked, this cluster has no GPU: 2 NodeManagers, none offers yarn.io/gpu",
         ),
-        # Three in all, but no two of them on one node but the first.
+        # Three in all, but no two of them at one NodeManager but the first.
         (
             {"gpus": 2},
             (node(2, gpus=2), node(3, gpus=1)),
             "tasks.worker.gpus: 2 asked by each of 2 tasks, "
-            "the nodes have room for 1 such (3 GPUs on 2 nodes)",
+            "the NodeManagers have room for 1 such (3 GPUs on 2 NodeManagers)",
         ),
         (
             {"node_label": "gpu"},
             (node(2, labels=("big",)), node(3, labels=("a", "big"))),
-            "tasks.worker.node_label: no running node carries gpu; labels of this cluster: a, big",
+            "tasks.worker.node_label: no running NodeManager carries gpu; labels of this cluster: a, big",
         ),
         (
             {"node_label": "gpu"},
             (node(2),),
-            "tasks.worker.node_label: no running node carries gpu; no node has a label",
+            "tasks.worker.node_label: no running NodeManager carries gpu; no NodeManager has a label",
         ),
         # The GPUs are elsewhere.
         (
             {"node_label": "big", "gpus": 1},
             (node(2, labels=("big",)), node(3, gpus=4)),
-            "tasks.worker.gpus: 1 asked, the largest node labelled big has 0",
+            "tasks.worker.gpus: 1 asked, the largest NodeManager labelled big offers 0",
         ),
         (
             {"memory_mib": 5000, "allocated_mib": 5120},
             (node(2),),
-            "tasks.worker.memory: 5000 MiB asked (rounded up by YARN to 5 GiB), the largest node has 4 GiB",
+            "tasks.worker.memory: 5000 MiB asked (rounded up by YARN to 5 GiB), "
+            "the largest NodeManager offers 4 GiB",
         ),
-        ({"vcores": 9}, (node(2),), "tasks.worker.vcores: 9 asked, the largest node has 8"),
+        ({"vcores": 9}, (node(2),), "tasks.worker.vcores: 9 asked, the largest NodeManager offers 8"),
     ],
 )
-def test_what_no_node_holds_is_refused_with_both_numbers(
+def test_what_no_node_manager_holds_is_refused_with_both_numbers(
     worker: dict[str, object], nodes: tuple[NodeFacts, ...], said: str
 ) -> None:
     assert refusals(ask(worker=worker), *nodes) == [said]
@@ -109,9 +110,9 @@ def test_every_problem_is_told_at_once() -> None:
         ask(worker={"gpus": 3, "vcores": 9}, ps={"node_label": "x"}, chief={"gpus": 1}), node(gpus=2)
     )
     assert told == [
-        "tasks.worker.vcores: 9 asked, the largest node has 8",
-        "tasks.worker.gpus: 3 asked, the largest node has 2",
-        "tasks.ps.node_label: no running node carries x; no node has a label",
+        "tasks.worker.vcores: 9 asked, the largest NodeManager offers 8",
+        "tasks.worker.gpus: 3 asked, the largest NodeManager offers 2",
+        "tasks.ps.node_label: no running NodeManager carries x; no NodeManager has a label",
     ]
 
 
@@ -123,11 +124,12 @@ def test_task_types_share_the_gpus() -> None:
     check_capacity(ask(worker=both, chief=both), (node(gpus=2), node(3, gpus=1)))
 
 
-def test_nodes_of_a_label_share_theirs() -> None:
+def test_node_managers_of_a_label_share_theirs() -> None:
     labelled = {"gpus": 1, "node_label": "a"}
     nodes = (node(2, gpus=2, labels=("a",)), node(3, gpus=8))
     assert refusals(ask(worker=labelled, chief=labelled), *nodes) == [
-        "tasks: 3 GPUs asked at once (tasks.chief 1 x 1, tasks.worker 2 x 1), the nodes labelled a have 2"
+        "tasks: 3 GPUs asked at once (tasks.chief 1 x 1, tasks.worker 2 x 1), "
+        "the NodeManagers labelled a offer 2"
     ]
 
 
@@ -137,14 +139,14 @@ def test_the_driver_and_sparks_master_count_too() -> None:
     assert plan.spark is not None
     plan = replace(plan, driver=big, spark=replace(plan.spark, am=big))
     assert refusals(plan, node()) == [
-        "tasks.driver.memory: 8 GiB asked, the largest node has 4 GiB",
-        "Spark's application master.memory: 8 GiB asked, the largest node has 4 GiB",
+        "tasks.driver.memory: 8 GiB asked, the largest NodeManager offers 4 GiB",
+        "Spark's application master.memory: 8 GiB asked, the largest NodeManager offers 4 GiB",
     ]
 
 
-def test_only_running_nodes_count() -> None:
+def test_only_running_node_managers_count() -> None:
     check_capacity(make_small_plan(), (node(2), node(3, state="lost")))
-    with pytest.raises(UnreachableError, match="no running node \\(1 node known\\)") as refused:
+    with pytest.raises(UnreachableError, match="no running NodeManager \\(1 known\\)") as refused:
         check_capacity(make_small_plan(), (node(3, state="lost"),))
     # A scheduler tries such a submit again.
     assert refused.value.exit_status == EXIT_UNREACHABLE

@@ -55,7 +55,7 @@ def find_rdma_ports(plan: Plan, task_type: str, root: Path = SYSFS) -> tuple[Por
     ports = find_ports(root)
     missing = explain_missing(plan.rdma, plan.task(task_type).container.gpus, ports)
     if missing is not None:
-        raise StartError(missing, hint="tasks.worker.node_label keeps tasks to nodes that have one")
+        raise StartError(missing, hint="tasks.worker.node_label keeps tasks to hosts that have one")
     return ports
 
 

@@ -1,6 +1,6 @@
-"""What the cluster's nodes can hold, compared with what a job asks for, before anything is staged.
+"""What the cluster's NodeManagers can hold, compared with what a job asks for, before anything is staged.
 
-Without this a request that no node can ever hold waits for ever (TonY#24 #432, dask-yarn#146), or is
+Without this a request that none can ever hold waits for ever (TonY#24 #432, dask-yarn#146), or is
 refused by the ResourceManager with a text that names no setting of job.yaml.
 """
 
@@ -14,7 +14,7 @@ from tfy.units import format_memory
 
 RUNNING = "running"
 _NO_GPU = "this cluster has no GPU"
-# Hadoop's client skips resources of a node that its own configuration does not name.
+# Hadoop's client skips resources of a NodeManager that its own configuration does not name.
 _BLIND = (
     "GPUs are seen only where this machine's Hadoop configuration has yarn.io/gpu among yarn.resource-types "
     "(resource-types.xml)"
@@ -49,13 +49,13 @@ class _Wish:
 def check_capacity(plan: Plan, nodes: tuple[NodeFacts, ...]) -> None:
     """Refuses what this cluster could not hold even if it were empty.
 
-    Raises one `SpecError` with a line for each problem, `UnreachableError` where no node is running.
+    Raises one `SpecError` with a line for each problem, `UnreachableError` where no NodeManager runs.
     """
     running = tuple(node for node in nodes if node.state == RUNNING)
     if not running:
         raise UnreachableError(
-            f"this cluster has no running node ({_count(len(nodes), 'node')} known)",
-            hint="look at the ResourceManager's page of nodes",
+            f"this cluster has no running NodeManager ({len(nodes)} known)",
+            hint="look at the ResourceManager's page of NodeManagers",
         )
     wishes = _list_wishes(plan)
     problems = [text for wish in wishes for text in _explain_wish(wish, running)]
@@ -75,12 +75,12 @@ def _list_wishes(plan: Plan) -> list[_Wish]:
 
 
 def _explain_wish(wish: _Wish, running: tuple[NodeFacts, ...]) -> list[str]:
-    """What no node can hold of one container, and how many of them all nodes together cannot."""
+    """What no NodeManager can hold of one container, and how many of them all together cannot."""
     container, label = wish.container, wish.container.node_label
     nodes = _with_label(running, label)
     if not nodes:
-        return [f"{wish.field}.node_label: no running node carries {label}; {_list_labels(running)}"]
-    largest = f"the largest node{f' labelled {label}' if label else ''} has"
+        return [f"{wish.field}.node_label: no running NodeManager carries {label}; {_list_labels(running)}"]
+    largest = f"the largest NodeManager{f' labelled {label}' if label else ''} offers"
     texts = []
     memory = max(node.memory_mib for node in nodes)
     if container.allocated_mib > memory:
@@ -100,15 +100,16 @@ def _explain_gpus(wish: _Wish, nodes: tuple[NodeFacts, ...], running: tuple[Node
         return []
     head, labelled = f"{wish.field}.gpus: {asked} asked", f" labelled {label}" if label else ""
     if not any(node.gpus for node in running):
-        return [f"{head}, {_NO_GPU}: {_count(len(running), 'node')}, none offers yarn.io/gpu"]
+        return [f"{head}, {_NO_GPU}: {_count(len(running), 'NodeManager')}, none offers yarn.io/gpu"]
     largest = max(node.gpus for node in nodes)
     if asked > largest:
-        return [f"{head}, the largest node{labelled} has {largest}"]
+        return [f"{head}, the largest NodeManager{labelled} offers {largest}"]
     fitting = sum(node.gpus // asked for node in nodes)
     if wish.instances > fitting:
         return [
-            f"{head} by each of {wish.instances} tasks, the nodes{labelled} have room for {fitting} such "
-            f"({_count(sum(node.gpus for node in nodes), 'GPU')} on {_count(len(nodes), 'node')})"
+            f"{head} by each of {wish.instances} tasks, "
+            f"the NodeManagers{labelled} have room for {fitting} such "
+            f"({_count(sum(node.gpus for node in nodes), 'GPU')} on {_count(len(nodes), 'NodeManager')})"
         ]
     return []
 
@@ -123,7 +124,7 @@ def _explain_sum(wishes: list[_Wish], running: tuple[NodeFacts, ...]) -> list[st
         there = sum(node.gpus for node in _with_label(running, label))
         if asked > there:
             parts = ", ".join(f"{wish.field} {wish.instances} x {wish.container.gpus}" for wish in group)
-            where = f"the nodes labelled {label} have" if label else "this cluster has"
+            where = f"the NodeManagers labelled {label} offer" if label else "this cluster has"
             texts.append(f"tasks: {_count(asked, 'GPU')} asked at once ({parts}), {where} {there}")
     return texts
 
@@ -135,7 +136,7 @@ def _with_label(nodes: tuple[NodeFacts, ...], label: str | None) -> tuple[NodeFa
 
 def _list_labels(nodes: tuple[NodeFacts, ...]) -> str:
     labels = sorted({label for node in nodes for label in node.labels})
-    return f"labels of this cluster: {', '.join(labels)}" if labels else "no node has a label"
+    return f"labels of this cluster: {', '.join(labels)}" if labels else "no NodeManager has a label"
 
 
 def _count(number: int, noun: str) -> str:
