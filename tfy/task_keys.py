@@ -83,7 +83,7 @@ _LABEL = Key(
     name="node_label",
     default="none",
     example="gpu",
-    text="only by NodeManagers that carry this label of YARN's",
+    text="only by NodeManagers with this label of YARN's",
 )
 
 
@@ -157,7 +157,7 @@ TASK_KEYS: Mapping[str, Keys] = MappingProxyType(
                     name="node_label",
                     default="none",
                     example="cpu",
-                    text="only by NodeManagers that carry this label; services without one of their own follow it",
+                    text="only by NodeManagers with this label; services without one of their own follow it",
                 ),
             ),
             refused=(*_ALWAYS_ONE, ("gpus", "the driver computes nothing")),
