@@ -7,18 +7,21 @@ import os
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.gpu_host import write_smi
 from tests.plans import EVALUATOR, make_small_plan
 from tests.waiting import wait_until
 from tfy import contract
 from tfy.contract import StopOrder, TaskRecord
 from tfy.runtime import proctree
-from tfy.runtime.identity import ContainerIdentity, TaskIdentity
+from tfy.runtime.gpus import Gpu, hold_gpus
+from tfy.runtime.identity import ContainerIdentity, Task
 from tfy.runtime.node import Node, NodeSettings
 from tfy.runtime.rendezvous import MemoryRendezvous
 from tfy.states import TaskState
@@ -28,13 +31,24 @@ CLUSTER = {"chief": ["h:1"], "worker": ["h:2", "h:3"], "ps": ["h:4"]}
 
 @pytest.fixture
 def make_node(tmp_path: Path) -> Callable[..., tuple[Node, MemoryRendezvous]]:
-    def make(program: str, task_type: str = "chief") -> tuple[Node, MemoryRendezvous]:
+    def make(
+        program: str, task_type: str = "chief", *, gpus: int = 0, path: str = "/usr/bin:/bin"
+    ) -> tuple[Node, MemoryRendezvous]:
         (tmp_path / "program").mkdir()
         (tmp_path / "program" / "train.py").write_text(program)
         (tmp_path / "logs").mkdir()
         plan = make_small_plan(python=sys.executable)
+        plan = replace(
+            plan,
+            tasks=tuple(
+                replace(task, container=replace(task.container, gpus=gpus))
+                if task.type == task_type
+                else task
+                for task in (*plan.tasks, EVALUATOR)
+            ),
+        )
         settings = NodeSettings(
-            plan=replace(plan, tasks=(*plan.tasks, EVALUATOR)),
+            plan=plan,
             container=ContainerIdentity(
                 container_id="container_1",
                 host="127.0.0.2",
@@ -45,8 +59,8 @@ def make_node(tmp_path: Path) -> Callable[..., tuple[Node, MemoryRendezvous]]:
                 hadoop_user="me",
                 node_web="127.0.0.2:8042",
             ),
-            task=TaskIdentity(type=task_type, index=0),
-            environ={"PATH": "/usr/bin:/bin", "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},
+            task=Task(task_type, 0),
+            environ={"PATH": path, "SKEIN_KEY": "secret", "CLASSPATH": "x", "CONTAINER_ID": "c"},
             # The cluster of the tests runs below this process too.
             spared=frozenset(proctree.list_descendants(os.getpid())),
         )
@@ -77,6 +91,19 @@ def test_runs_the_program_with_its_environment(
     assert (record.state, record.exit_code, record.error) == (TaskState.SUCCEEDED, 0, None)
     assert record.host == "127.0.0.2" and record.port
     assert record.node_web == "127.0.0.2:8042"
+
+
+def test_gpus_are_free_once_the_program_has_ended(
+    make_node: Callable[..., tuple[Node, MemoryRendezvous]], tmp_path: Path
+) -> None:
+    devices = tuple(f"GPU-{uuid.uuid4()}" for _ in range(2))
+    path = f"{write_smi(tmp_path / 'smi', devices).parent}:/bin"
+    node, rendezvous = make_node("import os; print(os.environ['CUDA_VISIBLE_DEVICES'])", gpus=2, path=path)
+    rendezvous.put(contract.KEY_CLUSTER, json.dumps(CLUSTER).encode())
+    assert node.run() == 0
+    assert ",".join(devices) in (tmp_path / "logs" / "chief-0.log").read_text()
+    # Its container may live on, as may this process.
+    hold_gpus(2, tuple(Gpu(device, None) for device in devices), 0).release()
 
 
 def test_the_times_of_the_log_reach_to_its_end(

@@ -3,6 +3,7 @@
 Importing this loads no TensorFlow, gRPC or Spark.
 """
 
-from tfy.runtime.context import Job, Task, current_job
+from tfy.runtime.context import Job, current_job
+from tfy.runtime.identity import Task
 
 __all__ = ["Job", "Task", "current_job"]

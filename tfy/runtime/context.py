@@ -27,9 +27,9 @@ from tfy.contract import (
     ENV_TASK_TYPE,
     Plan,
     from_json,
-    task_name,
 )
 from tfy.errors import SpecError
+from tfy.runtime.identity import Task
 from tfy.runtime.report import append_report
 from tfy.shares import InputShares
 
@@ -38,17 +38,6 @@ if TYPE_CHECKING:
 
 _NEEDED = (ENV_PLAN, ENV_TASK_TYPE, ENV_TASK_INDEX, ENV_REPORT)
 _HINT = "start it by: tfy submit JOB.yaml"
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One process of the training program. `str(task)` is its name, as `worker:3`."""
-
-    type: str
-    index: int
-
-    def __str__(self) -> str:
-        return task_name(self.type, self.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

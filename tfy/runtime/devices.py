@@ -67,7 +67,7 @@ def take_devices(
     ports: tuple[Port, ...],
     links: Mapping[str, tuple[str, ...]],
 ) -> Devices:
-    """The devices of one task, held for as long as this process lives.
+    """The devices of one task, held until `gpus.release` or the end of this process.
 
     `ports` are this host's, `links` what each of the collective's tasks said of its host. What job.yaml's
     `env` sets stands. Raises `StartError` where the host has fewer GPUs than were asked for, or where RDMA

@@ -3,7 +3,7 @@
 YARN counts GPUs. Only where it runs the LinuxContainerExecutor does it also choose the devices and
 lock the others away; everywhere else a container sees every GPU of its host, and its NodeManager
 answers that it assigned none. So the node chooses: of the devices that `nvidia-smi` shows it takes as
-many as were asked for, each held under its own name for as long as the node lives. All tasks that tfy
+many as were asked for, each held under its own name until the program has ended. All tasks that tfy
 starts on a host keep to that; who does not ask YARN for GPUs at all is beyond it.
 
 Devices are named by UUID. An index means one thing to nvidia-smi, another to CUDA (fastest first) and
@@ -83,7 +83,7 @@ class TaskGpus:
     held: HeldGpus | None = None
 
     def release(self) -> None:
-        """Lets the GPUs go; call it when the program has ended."""
+        """Lets the GPUs go; the node calls it when nothing of the program is left."""
         if self.held is not None:
             self.held.release()
 

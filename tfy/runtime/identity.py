@@ -29,16 +29,14 @@ class ContainerIdentity:
     """The web address (`host:port`) of the NodeManager."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskIdentity:
-    """The task that this node supervises."""
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One process of the training program. `str(task)` is its name, as `worker:3`."""
 
     type: str
     index: int
 
-    @property
-    def name(self) -> str:
-        """As `worker:3`."""
+    def __str__(self) -> str:
         return task_name(self.type, self.index)
 
 
@@ -58,9 +56,9 @@ def read_container(environ: Mapping[str, str]) -> ContainerIdentity:
     )
 
 
-def read_task(environ: Mapping[str, str]) -> TaskIdentity:
+def read_task(environ: Mapping[str, str]) -> Task:
     """The task, from what the driver put into the environment."""
-    return TaskIdentity(type=_need(environ, ENV_TASK_TYPE), index=int(_need(environ, ENV_TASK_INDEX)))
+    return Task(_need(environ, ENV_TASK_TYPE), int(_need(environ, ENV_TASK_INDEX)))
 
 
 def load_plan(work_dir: Path) -> Plan:

@@ -25,7 +25,7 @@ from tfy.paths import log_times, program_log
 from tfy.runtime import cluster_spec, process
 from tfy.runtime.devices import find_rdma_ports, list_collective_tasks, note_transport, take_devices
 from tfy.runtime.filesystem import hook_path
-from tfy.runtime.identity import ContainerIdentity, TaskIdentity
+from tfy.runtime.identity import ContainerIdentity, Task
 from tfy.runtime.log_clock import LogClock
 from tfy.runtime.ports import hold_port
 from tfy.runtime.process import TRACEBACK, Program, telling_line
@@ -54,7 +54,7 @@ class NodeSettings:
 
     plan: Plan
     container: ContainerIdentity
-    task: TaskIdentity
+    task: Task
     environ: Mapping[str, str]
     spared: frozenset[int]
 
@@ -72,7 +72,7 @@ class Node:
         self._clock = LogClock(log_dir / log, log_dir / log_times(log))
         self._heard = time.monotonic()
         self._record = TaskRecord(
-            task=settings.task.name,
+            task=str(settings.task),
             state=TaskState.REGISTERED,
             host=settings.container.host,
             container_id=settings.container.container_id,
@@ -107,6 +107,7 @@ class Node:
             return self._supervise(program)
         finally:
             program.kill_all()
+            self._gpus.release()
             note_transport(self._clock.log)
             self._clock.tick(time.time())
             port.release()
@@ -122,7 +123,7 @@ class Node:
             if self._ask(contract.KEY_STOP) is not None:
                 return None
             time.sleep(POLL_S)
-        raise StartError(f"{self._settings.task.name}: no cluster spec within timeouts.start")
+        raise StartError(f"{self._settings.task}: no cluster spec within timeouts.start")
 
     def _start(self, cluster: cluster_spec.ClusterSpec) -> Program:
         settings = self._settings
@@ -135,8 +136,8 @@ class Node:
             self._ports,
             self._read_links(),
         )
-        # Held for as long as this node lives.
-        self._devices = devices
+        # Held until nothing of the program is left.
+        self._gpus = devices.gpus
         with self._clock.log.open("a") as log:
             log.writelines(f"tfy: {sentence}\n" for sentence in devices.sentences)
         return process.start_program(
@@ -241,7 +242,7 @@ class Node:
     def _bear_silence(self) -> None:
         if time.monotonic() - self._heard > SILENCE_LIMIT_S:
             raise RendezvousLostError(
-                f"{self._settings.task.name}: the driver has been silent for {SILENCE_LIMIT_S:.0f} s"
+                f"{self._settings.task}: the driver has been silent for {SILENCE_LIMIT_S:.0f} s"
             )
 
 

@@ -37,7 +37,7 @@ def pick_job(target: str, jobs: Sequence[Application]) -> Application | None:
 
 
 def is_application_id(target: str) -> bool:
-    """Whether this is an application id. (A job may be called `application_x`.)"""
+    """Whether this is an application id. (No job's name begins as one does.)"""
     return _APPLICATION_ID.fullmatch(target) is not None
 
 
