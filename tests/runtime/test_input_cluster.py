@@ -19,6 +19,7 @@ from tests.plans import make_small_plan
 from tests.runtime.input_files import make_shares, write_files
 from tests.waiting import wait_until
 from tfy.contract import to_json
+from tfy.runtime.filesystem import hook_path
 from tfy.runtime.report import ReportReader
 from tfy.shares import InputShares, Split, make_input_shares
 
@@ -50,7 +51,7 @@ class Cluster:
         task = {"type": task_type, "index": index}
         return {
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join(map(str, (hook_path(), ROOT))),
             "TF_CONFIG": json.dumps({"cluster": self.addresses, "task": task}),
             "TFY_PLAN": str(plan),
             "TFY_TASK_TYPE": task_type,

@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 from tfy.contract import InputProgress
@@ -53,17 +52,23 @@ class Counting:
             self.tell()
 
 
-@cache  # One thread in a process, whoever asks for it.
-def start_counting(report: Path) -> Counting:
+def start_counting(report: Path) -> None:
     """Reports this process's counters to `report` every 0.5 s and at its exit, and so its forked children's.
+
+    Who leaves by os._exit has no last word, and may leave out its last 0.5 s: so do the children that
+    `multiprocessing` forks. Called once in a process, by the hook, when TensorFlow is imported.
 
     Raises `StartError` where the plugin is not registered.
     """
-    counting = Counting(report, filesystem.open_counters())
+    counting = make_counting(report)
     counting.start()
     os.register_at_fork(after_in_child=counting.start)
     atexit.register(counting.tell)
-    return counting
+
+
+def make_counting(report: Path) -> Counting:
+    """One that tells when it is asked to. Raises `StartError` where the plugin is not registered."""
+    return Counting(report, filesystem.open_counters())
 
 
 def summarize(counters: filesystem.Counters, pid: int) -> Counters:

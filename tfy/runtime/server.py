@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tfy import contract
 from tfy.runtime import filesystem
-from tfy.runtime.counting import start_counting
+from tfy.runtime.counting import make_counting
 
 _WAKE_S = 60.0
 
@@ -34,10 +34,10 @@ def run_server(environ: Mapping[str, str]) -> int:
         protocol="grpc",
         start=True,
     )
-    counting = start_counting(Path(environ[contract.ENV_REPORT]))
+    counting = make_counting(Path(environ[contract.ENV_REPORT]))
     while not stopped.wait(_WAKE_S):
         pass
-    # This process ends without running exit handlers.
+    # The hook has it told all along, but this process ends without running exit handlers.
     counting.tell()
     del server
     return 0
