@@ -11,6 +11,8 @@ _OPTIONS = (
     ("grpc.default_authority", _NAME),
     # `http_proxy` would be obeyed inside the cluster too (dask-yarn#22, #114).
     ("grpc.enable_http_proxy", 0),
+    # By default 4 MiB, which the records of hundreds of tasks may not fit into.
+    ("grpc.max_receive_message_length", 64 << 20),
     # By default up to 120 s: longer than anyone here waits for an answer.
     ("grpc.max_reconnect_backoff_ms", 2000),
 )

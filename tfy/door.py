@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ class Job:
     application_id: str
     submission_id: str
     name: str
-    environ: Mapping[str, str] | None = None
+    environ: Mapping[str, str] | None = field(default=None, repr=False)
 
     def status(self) -> JobView:
         """How the job stands, or how it ended."""
@@ -111,7 +111,7 @@ class Prepared:
     spec: JobSpec
     job_yaml: bytes
     cluster: Cluster
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
 
     def share_input(
         self, progress: Callable[[str], None] | None = None, *, keeps: bool = False
@@ -133,23 +133,24 @@ class Prepared:
         """Stages the job's files and submits it; `announce` hears of it the moment that YARN took it."""
         from tfy.yarn.credentials import make_credentials
         from tfy.yarn.stage import Sources
-        from tfy.yarn.submit import submit_job
+        from tfy.yarn.submit import check_request, submit_job
 
         tell = progress or _ignore
         for text in _tell_fresh(self.plan):
             tell(text)
-        shared = self.share_input(tell, keeps=True)
-        for label, text in shared.pairs() if shared else ():
-            tell(f"{label}: {text}" if label else text)
         credentials = make_credentials(datetime.now(timezone.utc), self.plan.total_timeout_s)
-        sources = Sources(
-            spec=self.spec,
-            job_yaml=self.job_yaml,
-            conf_dir=self.cluster.hadoop.conf_dir,
-            credentials=credentials,
-            shares=shared.shares if shared else None,
-        )
         with open_yarn(self.cluster, self.environ, credentials) as yarn:
+            check_request(self.plan, yarn)
+            shared = self.share_input(tell, keeps=True)
+            for label, text in shared.pairs() if shared else ():
+                tell(f"{label}: {text}" if label else text)
+            sources = Sources(
+                spec=self.spec,
+                job_yaml=self.job_yaml,
+                conf_dir=self.cluster.hadoop.conf_dir,
+                credentials=credentials,
+                shares=shared.shares if shared else None,
+            )
             application_id = submit_job(self.plan, yarn, self.cluster, sources, announce or _ignore, tell)
         environ = None if self.environ is os.environ else self.environ
         return Job(application_id, self.plan.submission_id, self.plan.name, environ)

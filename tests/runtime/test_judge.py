@@ -170,12 +170,12 @@ def test_mirrored_workers_all_have_to_succeed() -> None:
 
 def test_a_chief_that_is_done_leaves_its_workers_a_moment() -> None:
     tasks = running(OWN, chief_0=TaskState.SUCCEEDED)
-    assert judge(OWN, seen(tasks, now=10.0, lead_done=10.0)) is None
-    assert judge(OWN, seen(tasks, now=10.0 + FINISH_S, lead_done=10.0)) == SUCCEEDED
+    assert judge(OWN, seen(tasks, now=10.0, decided=10.0)) is None
+    assert judge(OWN, seen(tasks, now=10.0 + FINISH_S, decided=10.0)) == SUCCEEDED
     ended = {f"worker_{index}": TaskState.SUCCEEDED for index in range(3)}
     # What fails after the chief is done is no failure of the job.
     tasks = running(OWN, chief_0=TaskState.SUCCEEDED, worker_3=TaskState.FAILED, **ended)
-    assert judge(OWN, seen(tasks, lead_done=10.0, first_failure=0.0)) == SUCCEEDED
+    assert judge(OWN, seen(tasks, decided=10.0, first_failure=0.0)) == SUCCEEDED
 
 
 @pytest.mark.parametrize("state", [TaskState.FAILED, TaskState.LOST, TaskState.REQUESTED])

@@ -85,3 +85,18 @@ def test_an_unchanged_program_resumes_from_the_newest_whole_checkpoint(tmp_path:
     assert run(RESUME, folder, **started, TFY_NODE_PID="1") == f"{folder}/ckpt-2"
     assert run(RESUME, folder, **started, TFY_NODE_PID=str(os.getpid())) == f"{folder}/ckpt-1"
     assert (folder / "ckpt-2.index").exists()
+
+
+@pytest.mark.timeout(120)
+def test_a_program_goes_on_though_it_cannot_be_looked_after(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow")
+    root = Path(tfy.__file__).parent.parent
+    said = run(
+        "import tensorflow as tf, sys; print('goes on')",
+        tmp_path,
+        PYTHONPATH=os.pathsep.join(map(str, (hook_path(), root))),
+        TFY_PLAN=str(tmp_path / "gone.json"),
+        TFY_REPORT=str(tmp_path / "report"),
+        TFY_NODE_PID=str(os.getpid()),
+    )
+    assert said == "goes on"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tfy.contract import InputProgress, Metric, Progress, from_json, to_json
-from tfy.runtime.report import Counters, ReportReader, append_report
+from tfy.runtime.report import MOST_METRICS, Counters, ReportReader, append_report
 
 
 @pytest.fixture
@@ -242,3 +242,26 @@ def test_a_foreign_line_is_left_out_with_a_warning(
     file.write_text(f'{text}\n{{"step": 7}}\n')
     assert ReportReader(file).poll() == Progress(steps=7)
     assert text[:10] in caplog.text
+
+
+def test_metrics_of_any_number_and_name_stay_small(file: Path) -> None:
+    for number in range(3):
+        append_report(file, metrics={f"loss of layer {index}": number for index in range(1000)})
+    append_report(file, metrics={"two\nlines" + "x" * 1000: 1.0, "loss of layer 0": 7.0})
+    metrics = ReportReader(file).poll().metrics
+    assert [metric.name for metric in metrics] == [f"loss of layer {index}" for index in range(MOST_METRICS)]
+    assert metrics[0].value == 7.0
+
+
+def test_a_metrics_name_is_one_short_line(file: Path) -> None:
+    append_report(file, metrics={"two\nlines" + "x" * 1000: 1.0})
+    (metric,) = ReportReader(file).poll().metrics
+    assert metric.name.startswith("two?linesx")
+    assert len(metric.name) == 80
+
+
+def test_drawn_batches_are_no_steps_where_they_are_divided(file: Path) -> None:
+    append_report(file, counters=Counters(pid=1, steps=250))
+    assert ReportReader(file, counts_steps=False).poll().steps == 0
+    append_report(file, step=500)
+    assert ReportReader(file, counts_steps=False).poll().steps == 500

@@ -8,7 +8,7 @@ import pytest
 
 from tests.plans import make_small_plan
 from tfy.runtime.identity import ContainerIdentity
-from tfy.runtime.spark import make_spark_settings, summarize_spark_failure
+from tfy.runtime.spark import describe_spark_end, make_spark_settings, summarize_spark_failure
 
 CONTAINER = ContainerIdentity(
     container_id="container_1",
@@ -87,3 +87,16 @@ LOST = (
 )
 def test_the_telling_line_of_a_failure(text: str, told: str) -> None:
     assert summarize_spark_failure(text) == told
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "said"),
+    [
+        ("AM Container for attempt_1 exited with 10\nmore", "AM Container for attempt_1 exited with 10"),
+        ("", "YARN"),
+    ],
+)
+def test_an_end_before_all_executors_were_there_is_told(diagnostics: str, said: str) -> None:
+    text = describe_spark_end(diagnostics)
+    assert said in text
+    assert summarize_spark_failure(text) == text

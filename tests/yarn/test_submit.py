@@ -13,7 +13,7 @@ from tfy.errors import SpecError, UnreachableError
 from tfy.yarn import submit
 from tfy.yarn.application import NoAnswerError
 from tfy.yarn.capacity import NodeFacts
-from tfy.yarn.submit import Submission, check_queue, submit_job
+from tfy.yarn.submit import Submission, check_queue, check_request, submit_job
 
 NODE = NodeFacts(
     host="127.0.0.2",
@@ -110,15 +110,16 @@ def test_a_failed_cleaning_does_not_hide_the_cause(run: Callable[..., Any]) -> N
         run(PlayedYarn(UnreachableError("YARN refuses")), PlayedStorage(broken=True))
 
 
-def test_an_unknown_queue_is_refused_with_those_that_there_are(run: Callable[..., Any]) -> None:
+def test_an_unknown_queue_is_refused_with_those_that_there_are() -> None:
+    yarn: Any = PlayedYarn(queues=("a", "b"))
     with pytest.raises(SpecError, match="queue: default is no queue of this cluster; its queues: a, b"):
-        run(PlayedYarn(queues=("a", "b")), PlayedStorage())
+        check_request(make_small_plan(), yarn)
 
 
-def test_what_no_node_can_hold_is_refused_before_anything_is_staged(run: Callable[..., Any]) -> None:
-    storage = PlayedStorage(broken=True)
-    with pytest.raises(SpecError, match=r"tasks\.worker\.memory: 1 GiB asked, the largest node has 512 MiB"):
-        run(PlayedYarn(nodes=(replace(NODE, memory_mib=512),)), storage)
+def test_what_no_host_can_hold_is_refused() -> None:
+    yarn: Any = PlayedYarn(nodes=(replace(NODE, memory_mib=512),))
+    with pytest.raises(SpecError, match=r"memory: 1 GiB asked, the largest NodeManager \w+ 512 MiB"):
+        check_request(make_small_plan(), yarn)
 
 
 @pytest.mark.parametrize("queue", ["default", "root.default"])

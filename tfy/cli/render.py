@@ -237,7 +237,9 @@ def _plan_pairs(plan: Plan, shared: Iterable[tuple[str, str]]) -> list[tuple[str
         ("directory", plan.job_dir),
         ("python", plan.python),
     ]
-    pairs += [("environment", f"{name}={value}") for name, value in plan.env]
+    if plan.env:
+        # Names only: a value may be a secret of who submits, by ${NAME}.
+        pairs.append(("environment", ", ".join(name for name, _ in plan.env)))
     pairs += [("input path", path) for path in (plan.input.paths if plan.input else ())]
     pairs += shared
     if plan.checkpoint_dir is not None:

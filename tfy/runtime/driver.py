@@ -24,7 +24,7 @@ from tfy.runtime.judge import (
     all_registered,
     blame_executor,
     has_failure,
-    has_lead_succeeded,
+    have_succeeded,
     is_registered,
     is_side_task,
     judge,
@@ -98,7 +98,7 @@ class Driver:
         self._began = time.monotonic()
         self._heard = self._began
         self._first_failure: float | None = None
-        self._lead_done: float | None = None
+        self._decided: float | None = None
         self._services_asked = False
         self._cluster_told = False
         self._report = JobReport(
@@ -136,8 +136,8 @@ class Driver:
         now = time.monotonic()
         if self._first_failure is None and has_failure(tasks, failure):
             self._first_failure = now
-        if self._lead_done is None and has_lead_succeeded(self._plan, tasks):
-            self._lead_done = now
+        if self._decided is None and have_succeeded(self._plan, tasks):
+            self._decided = now
         return Seen(
             now=now,
             began=self._began,
@@ -145,7 +145,7 @@ class Driver:
             executors=self._spark.executors,
             spark_failure=failure,
             first_failure=self._first_failure,
-            lead_done=self._lead_done,
+            decided=self._decided,
         )
 
     def _read_tasks(self) -> tuple[TaskRecord, ...]:
@@ -206,7 +206,7 @@ class Driver:
         self._services_asked = True
 
     def _phase(self, seen: Seen) -> str:
-        if self._lead_done is not None:
+        if self._decided is not None:
             return "finishing"
         if self._cluster_told:
             return "training"

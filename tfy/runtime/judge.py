@@ -26,7 +26,7 @@ _LOST_PEER = (
     "DeadlineExceededError",
     "Connection reset",
 )
-# When those that lead are done, the other programs end by themselves soon, or are stopped.
+# When those that decide are done, the other programs end by themselves soon, or are stopped.
 FINISH_S = 5.0
 
 
@@ -35,8 +35,8 @@ class Seen:
     """What the driver has seen of one job at one moment. Times are of a monotonic clock.
 
     `executors` is how many executors registered with Spark; `spark_failure` is why the Spark side
-    ended, where it did; `first_failure` is when anything was first seen to have failed, `lead_done` when
-    the tasks that lead were first seen to have succeeded.
+    ended, where it did; `first_failure` is when anything was first seen to have failed, `decided` when
+    the tasks whose success is the job's were first seen to have succeeded.
     """
 
     now: float
@@ -45,7 +45,7 @@ class Seen:
     executors: int
     spark_failure: str | None = None
     first_failure: float | None = None
-    lead_done: float | None = None
+    decided: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +125,16 @@ def list_failed(tasks: tuple[TaskRecord, ...]) -> list[TaskRecord]:
     return [record for record in tasks if record.state in failed and not is_side_task(record)]
 
 
-def has_lead_succeeded(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:
-    """Whether the programs that lead have all ended well: with them the job has."""
-    lead = lead_tasks(plan)
-    return all(record.state is TaskState.SUCCEEDED for record in tasks if record.task in lead)
+def have_succeeded(plan: Plan, tasks: tuple[TaskRecord, ...]) -> bool:
+    """Whether the programs whose success is the job's have all ended well."""
+    deciding = deciding_tasks(plan)
+    return all(record.state is TaskState.SUCCEEDED for record in tasks if record.task in deciding)
 
 
 def judge(plan: Plan, seen: Seen) -> Verdict | None:
     """How the job ends, or None while it goes on."""
-    if has_lead_succeeded(plan, seen.tasks):
-        done = seen.now if seen.lead_done is None else seen.lead_done
+    if have_succeeded(plan, seen.tasks):
+        done = seen.now if seen.decided is None else seen.decided
         going = [record for record in seen.tasks if _ends_by_itself(plan, record) and not record.state.final]
         return None if going and seen.now - done < FINISH_S else Verdict(state=JobState.SUCCEEDED)
     if seen.first_failure is not None and seen.now - seen.first_failure >= settle_s(seen):
@@ -163,14 +163,14 @@ def _says_lost_peer(record: TaskRecord) -> bool:
     return any(word in (record.error or "") for word in _LOST_PEER)
 
 
-def lead_tasks(plan: Plan) -> frozenset[str]:
+def deciding_tasks(plan: Plan) -> frozenset[str]:
     """The tasks whose programs' success is the job's: the chief's, or without one every worker's."""
     lead = plan.task(type_of_task(plan.lead))
     return frozenset(task_name(lead.type, index) for index in range(lead.instances))
 
 
 def _ends_by_itself(plan: Plan, record: TaskRecord) -> bool:
-    """Whether the task's program is expected to end when the lead's has: a worker's own program."""
+    """Whether the task's program is expected to end when the chief's has: a worker's own program."""
     return type_of_task(record.task) == "worker" and plan.task("worker").runs == "program"
 
 

@@ -65,7 +65,10 @@ class Node:
     def __init__(self, settings: NodeSettings, rendezvous: Rendezvous) -> None:
         self._settings = settings
         self._rendezvous = rendezvous
-        self._reader = ReportReader(settings.container.work_dir / _REPORT_FILE)
+        self._reader = ReportReader(
+            settings.container.work_dir / _REPORT_FILE,
+            counts_steps=settings.plan.strategy != "multi_worker_mirrored",
+        )
         # The evaluator's program looks for it: no checkpoint comes after this.
         self._done_mark = settings.container.work_dir / contract.LOCAL_DONE
         log_dir, log = settings.container.log_dir, program_log(settings.task.type, settings.task.index)

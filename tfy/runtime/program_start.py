@@ -17,6 +17,7 @@ from tfy.contract import (
     from_json,
     task_name,
 )
+from tfy.errors import TfyError
 from tfy.runtime.counting import start_counting
 
 _LOG = logging.getLogger(__name__)
@@ -25,8 +26,15 @@ _LOG = logging.getLogger(__name__)
 def begin_program(environ: Mapping[str, str]) -> None:
     """Tells this process's counters from now on, and mends the state file of older checkpoints.
 
-    Raises `StartError` where the plugin is not registered.
+    Whatever is amiss with that is a warning, and never the program's end.
     """
+    try:
+        _begin(environ)
+    except (TfyError, OSError, KeyError, ValueError) as error:
+        _LOG.warning("tfy could not look after this program as it should: %r", error)
+
+
+def _begin(environ: Mapping[str, str]) -> None:
     report = environ.get(ENV_REPORT)
     if report:
         start_counting(Path(report))

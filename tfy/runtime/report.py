@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,10 @@ from tfy.contract import InputProgress, Metric, Progress
 _NotFinite = Literal["nan", "inf", "-inf"]
 
 _LOG = logging.getLogger(__name__)
+# All tasks' records travel in one answer of the rendezvous, at every look of the driver.
+MOST_METRICS = 50
+_LONGEST_NAME = 80
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
 
 _KEPT_BYTES = 1 << 20
 _TRIES = 3
@@ -132,11 +137,13 @@ class ReportReader:
     """Folds a report file that is still being written into one `Progress`; its only reader.
 
     Each `poll` reads on from where the last one stopped; a line without its end waits for it.
-    A file of more than `kept_bytes` is removed once it has been read.
+    A file of more than `kept_bytes` is removed once it has been read. `counts_steps` says whether a batch
+    that is drawn is a step: not where TensorFlow divides each among the workers.
     """
 
-    def __init__(self, path: Path, *, kept_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, path: Path, *, counts_steps: bool = True, kept_bytes: int = _KEPT_BYTES) -> None:
         self._path = path
+        self._counts_steps = counts_steps
         self._kept_bytes = kept_bytes
         self._file_id: tuple[int, int] | None = None
         self._offset = 0
@@ -147,7 +154,7 @@ class ReportReader:
         """What all complete lines so far say together.
 
         Checkpoint and each metric are the newest, metrics in the order in which they first
-        appeared. Counters are the sum over processes of the largest that each has told; steps are
+        appeared, 50 at most. Counters are the sum over processes of the largest that each has told; steps are
         the largest reported, or what was counted. A file that does not exist yet has no lines.
 
         A line that `append_report` would not have written is left out, with a warning.
@@ -164,7 +171,7 @@ class ReportReader:
         counters = self._processes.values()
         return replace(
             self._said,
-            steps=max(self._said.steps, sum(each.steps for each in counters)),
+            steps=max(self._said.steps, sum(each.steps for each in counters) if self._counts_steps else 0),
             bytes_read=sum(each.bytes_read for each in counters),
             reads=sum(each.reads for each in counters),
             input=_sum_inputs([each.input for each in counters if each.input is not None]),
@@ -212,8 +219,10 @@ class ReportReader:
 
 def _fold_said(progress: Progress, line: _Line) -> Progress:
     metrics = {metric.name: metric for metric in progress.metrics}
-    for name, value in (line.metrics or {}).items():
-        metrics[name] = Metric(name=name, value=value)
+    for told, value in (line.metrics or {}).items():
+        name = _UNSEEN.sub("?", told)[:_LONGEST_NAME]
+        if name in metrics or len(metrics) < MOST_METRICS:
+            metrics[name] = Metric(name=name, value=value)
     return replace(
         progress,
         steps=max(progress.steps, line.step or 0),

@@ -31,6 +31,7 @@ GPU_SCRIPT = f"{contract.LOCAL_CODE}/tfy/runtime/find_gpus.sh"
 """Relative to a container's working directory."""
 
 _POLL_S = 0.25
+_ENDED = ("FINISHED", "FAILED", "KILLED")
 _FIND_EVERY_S = 1.0
 
 
@@ -81,6 +82,7 @@ def make_spark_settings(plan: Plan, container: ContainerIdentity) -> dict[str, s
         "spark.driver.memory": f"{plan.spark.driver_heap_mib}m",
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.executor.instances": str(workers.instances),
         "spark.executor.cores": cores,
         "spark.task.cpus": cores,
@@ -215,12 +217,18 @@ class SparkHost:
         indexes.barrier().mapPartitions(partial(host_node, host)).collect()
 
     def _wait_for_executors(self, context: SparkContext, wanted: int) -> None:
-        """The driver sets the limit: it stops this where executors are missing for too long."""
+        """The driver sets the limit: it stops this where executors are missing for too long.
+
+        Raises `JobFailedError` where the application ends meanwhile, of which Spark itself says nothing.
+        """
         status = context._jsc.sc().statusTracker()
         application = _parse_id(context._jvm, context.applicationId)
         with _yarn_client(context._jvm) as yarn:
             while self._executors < wanted and not self._stopping.wait(_POLL_S):
-                usage = yarn.getApplicationReport(application).getApplicationResourceUsageReport()
+                report = yarn.getApplicationReport(application)
+                if str(report.getYarnApplicationState()) in _ENDED:
+                    raise JobFailedError(describe_spark_end(str(report.getDiagnostics() or "")))
+                usage = report.getApplicationResourceUsageReport()
                 # One container is the application master's; Spark's list holds the driver as well.
                 self._granted = max(0, usage.getNumUsedContainers() - 1)
                 self._executors = max(0, len(status.getExecutorInfos()) - 1)
@@ -276,6 +284,12 @@ def host_node(settings: HostSettings, indexes: Iterable[int]) -> Iterator[int]:
             name = contract.task_name(settings.task_type, index)
             raise NodeEndedError(f"{name}: its node ended with exit status {node.returncode}")
         yield index
+
+
+def describe_spark_end(diagnostics: str) -> str:
+    """Why there is no Spark application any more while its executors are awaited."""
+    said = (diagnostics.strip().splitlines() or ["YARN gives no reason"])[0]
+    return f"the Spark application ended before all its executors were there: {said}"
 
 
 _TELLING = (

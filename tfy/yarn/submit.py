@@ -90,8 +90,6 @@ def submit_job(
     asked, does not answer, or on Ctrl-C then, it may have taken the job, which needs the directory.
     """
     job_dir = JobDir(plan.job_dir)
-    check_queue(plan.queue, yarn.list_queues())
-    check_capacity(plan, yarn.list_nodes())
     try:
         stage_job(cluster.storage, plan, sources, narrate)
     except BaseException:
@@ -124,8 +122,14 @@ def submit_job(
     return application_id
 
 
+def check_request(plan: Plan, yarn: Yarn) -> None:
+    """Refuses what this cluster cannot give, before anything is listed, counted or staged for it."""
+    check_queue(plan.queue, yarn.list_queues())
+    check_capacity(plan, yarn.list_nodes())
+
+
 def check_queue(queue: str, queues: tuple[str, ...]) -> None:
-    """Refuses a queue that the scheduler does not have, before anything is staged for it."""
+    """Refuses a queue that the scheduler does not have."""
     names = {queue, queue.rpartition(".")[2], f"root.{queue}"}
     if queues and not names & set(queues):
         raise SpecError(f"queue: {queue} is no queue of this cluster; its queues: {', '.join(queues)}")
