@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.plans import make_mirrored_plan
 from tfy.contract import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan, to_json
 from tfy.errors import InternalError, SpecError, StartError
 from tfy.runtime import Task, current_job
@@ -180,3 +181,12 @@ def test_environ_defaults_to_the_process(monkeypatch: pytest.MonkeyPatch, tmp_pa
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert current_job().task == Task("chief", 0)
+
+
+@pytest.mark.parametrize(("index", "told"), [("0", "hdfs:///m/ckpt-1"), ("1", None)])
+def test_only_the_leads_checkpoint_is_the_jobs(tmp_path: Path, index: str, told: str | None) -> None:
+    environ = make_environ(tmp_path, make_mirrored_plan())
+    job = current_job({**environ, "TFY_TASK_TYPE": "worker", "TFY_TASK_INDEX": index})
+    job.report(step=1, checkpoint="hdfs:///m/ckpt-1")
+    progress = ReportReader(job.report_file).poll()
+    assert (progress.steps, progress.checkpoint) == (1, told)

@@ -194,6 +194,8 @@ class Job:
         """
         if step is None and checkpoint is None and not metrics:
             raise TypeError("report() was given nothing to report")
+        if self.plan.strategy == "multi_worker_mirrored" and not self.is_lead:
+            checkpoint = None  # What the others save is thrown away.
         append_report(self.report_file, step=step, checkpoint=checkpoint, metrics=metrics)
 
 
