@@ -16,6 +16,7 @@ A container's log folder holds, beside what YARN, Skein and Spark write there:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 JOBS_FOLDER = ".tfy"
@@ -23,10 +24,18 @@ JOBS_FOLDER = ".tfy"
 DRIVER_LOG = "application.driver.log"
 """The driver's log, by Skein's name for it, in the container of the application master."""
 
+_PROGRAM_LOG = re.compile(r"([a-z]+)-(\d+)\.log", re.ASCII)
+
 
 def program_log(task_type: str, index: int) -> str:
     """The file name of what a task's program wrote, in the log folder of its container."""
     return f"{task_type}-{index}.log"
+
+
+def parse_program_log(name: str) -> tuple[str, int] | None:
+    """The task type and index whose `program_log` is `name`; None for any other file."""
+    found = _PROGRAM_LOG.fullmatch(name)
+    return (found.group(1), int(found.group(2))) if found else None
 
 
 def log_times(log: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO, Protocol
 
-from tfy.contract import type_of_task
+from tfy.contract import task_name, type_of_task
 from tfy.errors import SpecError, UnreachableError
-from tfy.paths import DRIVER_LOG
+from tfy.paths import DRIVER_LOG, parse_program_log
 
 DRIVER = "driver"
 SPARK_AM = "spark am"
@@ -17,7 +17,6 @@ SPARK_AM = "spark am"
 _CONTAINER = re.compile(r"container_(?:e\d+_)?(\d+)_(\d+)_\d+_(\d+)")
 # What the NodeManager writes into every container's log folder, and the clocks (tfy.runtime.log_clock).
 _NO_LOGS = re.compile(r"launch_container\.sh|directory\.info|prelaunch\.(?:out|err)|.*\.times(?:_new)?")
-_PROGRAM_LOG = re.compile(r"([a-z]+)-(\d+)\.log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +106,8 @@ def is_master(container_id: str) -> bool:
 
 def task_of_program_log(name: str) -> str | None:
     """The task whose program wrote the file `name`; None for any other file."""
-    found = _PROGRAM_LOG.fullmatch(name)
-    return f"{found.group(1)}:{int(found.group(2))}" if found else None
+    found = parse_program_log(name)
+    return task_name(*found) if found else None
 
 
 def select_tasks(names: tuple[str, ...], wanted: Iterable[str]) -> tuple[str, ...]:
