@@ -75,14 +75,14 @@ def test_a_start_becomes_one_line() -> None:
     ]
 
 
-def test_families_are_told_apart_and_one_line_alone_is_shown() -> None:
+def test_families_are_told_apart_and_one_line_alone_is_folded_too() -> None:
     assert fold(INCUBATOR, NATIVE, ABSL, ONEDNN, "a", DATASET, "b", GUARD) == [
         "… 2 lines of Spark's start (--system shows them)",
         "… 2 lines of TensorFlow's start (--system shows them)",
         "a",
-        DATASET,
+        "… 1 line of TensorFlow's notes on data (--system shows it)",
         "b",
-        GUARD,
+        "… 1 line of TensorFlow's start (--system shows it)",
     ]
 
 
@@ -125,12 +125,18 @@ def test_a_programs_own_lines_after_the_options_of_a_session_are_shown() -> None
     ]
 
 
+def test_the_empty_line_that_ends_a_sessions_options_is_theirs_and_no_other_is() -> None:
+    folded = f"… {len(OPTIONS) + 1} lines of TensorFlow's start (--system shows them)"
+    assert fold(*OPTIONS, "") == [folded]
+    assert fold(*OPTIONS, "", "", "}") == [folded, "", "}"]
+    assert fold(*OPTIONS, "", "}") == [folded, "}"]
+
+
 def test_nothing_inside_a_traceback_is_folded() -> None:
     traceback = [
         "Traceback (most recent call last):",
         '  File "train.py", line 1, in <module>',
         ABSL,
-        ONEDNN,
     ]
     # The first line that is not indented is the error, whatever it reads.
     assert fold(*traceback) == traceback

@@ -16,11 +16,12 @@ _START = "TensorFlow's start"
 _DATA = "TensorFlow's notes on data"
 _CLEANING = "TensorFlow's cleaning up"
 _SPARK = "Spark's start"
-# A session's options as protobuf prints them; what a program prints may look alike, so by name.
+# A session's options as protobuf prints them, with an empty line at the end; what a program prints may
+# look alike, so by name.
 _SESSION_OPTIONS = (
     r"\s*(?:device_count|gpu_options|pluggable_device_options|experimental|graph_options|rewrite_options) \{$"
     r"|\s*\}$|  key: \"[CGT]PU\"$|  value: \d+$|allow_soft_placement: true$"
-    r"|  collective_group_leader: \"\S+\"$"
+    r"|  collective_group_leader: \"\S+\"$|$"
 )
 
 # TensorFlow's two forms: `I0000 00:00:1796140277.507010   16429 port.cc:153] …` and, without absl,
@@ -36,7 +37,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 class Known:
     """Lines that are known: of a source file and a level of TensorFlow's (or of none), with these words.
 
-    `then` are the lines that belong to such a line and follow it at once.
+    `then` are the lines that belong to such a line and follow it at once, up to an empty one.
     """
 
     family: str
@@ -123,6 +124,7 @@ class Folder:
         self._held: list[LogLine] = []
         self._count = 0
         self._known: Known | None = None
+        self._then: re.Pattern[str] | None = None
         self._in_traceback = False
 
     def push(self, line: LogLine) -> Iterator[LogLine]:
@@ -135,18 +137,18 @@ class Folder:
         if self._known is not None and self._known.family != known.family:
             yield from self.flush()
         self._known = known
+        self._then = known.then if line.line else None
         self._count += 1
         self._held = [line]
 
     def flush(self) -> Iterator[LogLine]:
-        """What was held back: the line itself where it is one only, or else how many there were."""
+        """How many lines were held back."""
         if self._known is not None:
             (last,) = self._held
-            if self._count > 1:
-                text = f"… {self._count} lines of {self._known.family} (--system shows them)"
-                last = replace(last, line=text)
-            yield last
-        self._known, self._count, self._held = None, 0, []
+            lines, them = ("line", "it") if self._count == 1 else ("lines", "them")
+            text = f"… {self._count} {lines} of {self._known.family} (--system shows {them})"
+            yield replace(last, line=text)
+        self._known, self._then, self._count, self._held = None, None, 0, []
 
     def _recognise(self, text: str) -> Known | None:
         if self._in_traceback:
@@ -156,6 +158,6 @@ class Folder:
         if _TRACEBACK in text:
             self._in_traceback = True
             return None
-        if self._known is not None and self._known.then is not None and self._known.then.match(text):
+        if self._known is not None and self._then is not None and self._then.match(text):
             return self._known
         return find_known(text)
