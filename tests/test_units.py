@@ -7,6 +7,7 @@ import pytest
 from tfy.errors import EXIT_SPEC
 from tfy.units import (
     UnitError,
+    count_noun,
     format_duration,
     format_memory,
     parse_duration_s,
@@ -109,6 +110,10 @@ def test_format_for_a_person() -> None:
     assert [format_memory(mib) for mib in (768, 2048)] == ["768 MiB", "2 GiB"]
     durations = [format_duration(seconds) for seconds in (0, 2.34, 35.6, 5400)]
     assert durations == ["0 s", "2.3 s", "36 s", "1 h 30 min"]
+
+
+def test_a_count_takes_its_plural() -> None:
+    assert [count_noun(count, "file") for count in (0, 1, 1200)] == ["0 files", "1 file", "1,200 files"]
 
 
 def test_a_wrong_unit_is_an_error_of_the_spec() -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfy.contract import InputProgress, TaskRecord, task_name
-from tfy.shares import InputReport, InputShares
-
-_MODULUS = 1 << 64
+from tfy.shares import MODULUS, InputReport, InputShares
+from tfy.units import count_noun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ def check_epoch(shares: InputShares, progresses: Sequence[InputProgress | None])
 
 def _find_faults(shares: InputShares, found: Sequence[InputProgress], names: Sequence[str]) -> list[str]:
     faults = []
-    if sum(progress.coverage for progress in found) % _MODULUS != shares.coverage:
+    if sum(progress.coverage for progress in found) % MODULUS != shares.coverage:
         faults.append("what the tasks read does not add up to the input: something was read twice or never")
     expected = shares.records_of_tasks()
     if expected is not None:
@@ -84,14 +83,14 @@ def report_input(shares: InputShares, tasks: Sequence[TaskRecord], described: st
 
 def describe_shares(shares: InputShares) -> str:
     """As `8 files, 4.2 MB, 2 shares of 4 files`."""
-    parts = [_many(len(shares.files), "file"), _size(shares.length)]
+    parts = [count_noun(len(shares.files), "file"), _size(shares.length)]
     if shares.records is not None:
-        parts.append(_many(shares.records, "record"))
-    count = _many(len(shares.shares), "share")
+        parts.append(count_noun(shares.records, "record"))
+    count = count_noun(len(shares.shares), "share")
     if _whole_files(shares):
         each = [len(splits) for splits in shares.shares]
         low, high = min(each), max(each)
-        parts.append(f"{count} of {_many(high, 'file') if low == high else f'{low} to {high} files'}")
+        parts.append(f"{count} of {count_noun(high, 'file') if low == high else f'{low} to {high} files'}")
     else:
         parts.append(f"{count} by record, of {_between_sizes(shares)}")
     return ", ".join(parts)
@@ -124,7 +123,3 @@ def _size(length: int) -> str:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

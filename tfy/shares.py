@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from tfy.errors import SpecError
+from tfy.units import count_noun
 
 # A record is at least its length, two checksums and no byte of content.
 SMALLEST_RECORD = 16
 
+# Of the sums of what `cover` gives.
+MODULUS = 1 << 64
+
 _FNV_BASIS = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
-_MODULUS = 1 << 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,7 @@ def make_input_shares(
         task_type=task_type,
         unequal=unequal,
         records=sum(known) if len(known) == len(counts) else None,
-        coverage=sum(cover(file.path, 0, file.length) for file in files) % _MODULUS,
+        coverage=sum(cover(file.path, 0, file.length) for file in files) % MODULUS,
     )
 
 
@@ -117,12 +120,12 @@ def cover(path: str, start: int, end: int) -> int:
     does not cancel out.
     """
     before = _fnv1a(path.encode() + b"\0", _FNV_BASIS)
-    return (_fnv1a(str(end).encode(), before) - _fnv1a(str(start).encode(), before)) % _MODULUS
+    return (_fnv1a(str(end).encode(), before) - _fnv1a(str(start).encode(), before)) % MODULUS
 
 
 def _fnv1a(data: bytes, state: int) -> int:
     for byte in data:
-        state = ((state ^ byte) * _FNV_PRIME) % _MODULUS
+        state = ((state ^ byte) * _FNV_PRIME) % MODULUS
     return state
 
 
@@ -150,13 +153,13 @@ def share_out(
     if not by_record(len(files), tasks, shard):
         if len(files) < tasks:
             raise SpecError(
-                f"input.shard: file: {_many(len(files), 'file')} cannot be shared by {tasks} tasks",
+                f"input.shard: file: {count_noun(len(files), 'file')} cannot be shared by {tasks} tasks",
                 hint="`shard: auto` splits files where they are fewer than tasks",
             )
         pieces = _share_files([file.length for file in files], range(len(files)), tasks)
     elif len(compressed) == len(files) < tasks:
         raise SpecError(
-            f"input: {_many(len(files), 'compressed file')} cannot be shared by {tasks} tasks, "
+            f"input: {count_noun(len(files), 'compressed file')} cannot be shared by {tasks} tasks, "
             "since a gzip or zlib file cannot be split",
             hint=f"write at least {tasks} files, or write them without compression",
         )
@@ -244,7 +247,7 @@ def _check_bytes_suffice(length: int, tasks: int) -> None:
     most = length // SMALLEST_RECORD
     if most < tasks:
         raise SpecError(
-            f"input: {length:,} bytes hold at most {_many(most, 'record')}, too few for {tasks} tasks"
+            f"input: {length:,} bytes hold at most {count_noun(most, 'record')}, too few for {tasks} tasks"
         )
 
 
@@ -260,10 +263,6 @@ def _check_nobody_is_empty(
         unit = "bytes" if counts is None else "records"
         raise SpecError(
             f"input: task {held.index(0)} of {len(held)} would have nothing to read: the tasks' shares of "
-            f"{_many(len(files), 'file')} hold {', '.join(map(str, held))} {unit}",
+            f"{count_noun(len(files), 'file')} hold {', '.join(map(str, held))} {unit}",
             hint="use fewer tasks, or write more files; a compressed file cannot be split",
         )
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Memory sizes and durations as a person writes them, and back.
+"""Memory sizes and durations as a person writes them, and back; counts as a person reads them.
 
 Memory is counted in MiB and 1024-based throughout, as Hadoop and Spark do. What could mean
 two things (`4GB`, a bare number) is refused, with the two spellings to choose from.
@@ -116,6 +116,16 @@ def format_duration(seconds: float) -> str:
     return " ".join(parts) or "0 s"
 
 
+def count_noun(count: int, noun: str) -> str:
+    """As `1 file` and `1,200 files`, for nouns that take an s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_time(moment: datetime) -> str:
     """A moment as this machine's clock shows it, to the second."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def count_noun(count: int, noun: str) -> str:
+    """As `1 file` and `1,200 files`; `noun` is one whose plural ends in s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

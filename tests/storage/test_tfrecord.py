@@ -67,7 +67,9 @@ def test_formats_are_told_by_the_first_bytes(form: str, size: int) -> None:
     assert detect_format("x", compress(encode_records([b"x" * size]), form)[:12]) == form
 
 
-@pytest.mark.parametrize("head", [b"", b"PAR1", b"image,label\n", bytes(12), b"\x1f", b"\x05" + bytes(11)])
+@pytest.mark.parametrize(
+    "head", [b"", b"PAR1", b"image,label\n", bytes(12), b"\x1f", b"\x05" + bytes(11), b"\x88\x1c"]
+)
 def test_other_files_are_refused_by_name(head: bytes) -> None:
     with pytest.raises(SpecError, match=r"hdfs://nn/data.csv is not a TFRecord file: it begins with"):
         detect_format("hdfs://nn/data.csv", head)

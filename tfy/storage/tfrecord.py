@@ -74,8 +74,8 @@ def detect_format(path: str, head: bytes) -> Format:
         return "plain"
     if head[:2] == b"\x1f\x8b":
         return "gzip"
-    # RFC 1950: method 8, and the two bytes as one number are a multiple of 31.
-    if len(head) >= 2 and head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0:
+    # RFC 1950: method 8, a window of up to 32 KiB, and the two bytes as one number are a multiple of 31.
+    if len(head) >= 2 and head[0] & 0x8F == 8 and (head[0] << 8 | head[1]) % 31 == 0:
         return "zlib"
     raise SpecError(
         f"input: {path} is not a TFRecord file: it begins with {head[:HEADER].hex(' ') or 'nothing'}",

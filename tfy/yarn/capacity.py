@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tfy.contract import ContainerPlan, Plan
 from tfy.errors import SpecError, UnreachableError
-from tfy.units import format_memory
+from tfy.units import count_noun, format_memory
 
 RUNNING = "running"
 _NO_GPU = "this cluster has no GPU"
@@ -100,7 +100,7 @@ def _explain_gpus(wish: _Wish, nodes: tuple[NodeFacts, ...], running: tuple[Node
         return []
     head, labelled = f"{wish.field}.gpus: {asked} asked", f" labelled {label}" if label else ""
     if not any(node.gpus for node in running):
-        return [f"{head}, {_NO_GPU}: {_count(len(running), 'NodeManager')}, none offers yarn.io/gpu"]
+        return [f"{head}, {_NO_GPU}: {count_noun(len(running), 'NodeManager')}, none offers yarn.io/gpu"]
     largest = max(node.gpus for node in nodes)
     if asked > largest:
         return [f"{head}, the largest NodeManager{labelled} offers {largest}"]
@@ -109,7 +109,8 @@ def _explain_gpus(wish: _Wish, nodes: tuple[NodeFacts, ...], running: tuple[Node
         return [
             f"{head} by each of {wish.instances} tasks, "
             f"the NodeManagers{labelled} have room for {fitting} such "
-            f"({_count(sum(node.gpus for node in nodes), 'GPU')} on {_count(len(nodes), 'NodeManager')})"
+            f"({count_noun(sum(node.gpus for node in nodes), 'GPU')} "
+            f"on {count_noun(len(nodes), 'NodeManager')})"
         ]
     return []
 
@@ -125,7 +126,7 @@ def _explain_sum(wishes: list[_Wish], running: tuple[NodeFacts, ...]) -> list[st
         if asked > there:
             parts = ", ".join(f"{wish.field} {wish.instances} x {wish.container.gpus}" for wish in group)
             where = f"the NodeManagers labelled {label} offer" if label else "this cluster has"
-            texts.append(f"tasks: {_count(asked, 'GPU')} asked at once ({parts}), {where} {there}")
+            texts.append(f"tasks: {count_noun(asked, 'GPU')} asked at once ({parts}), {where} {there}")
     return texts
 
 
@@ -137,7 +138,3 @@ def _with_label(nodes: tuple[NodeFacts, ...], label: str | None) -> tuple[NodeFa
 def _list_labels(nodes: tuple[NodeFacts, ...]) -> str:
     labels = sorted({label for node in nodes for label in node.labels})
     return f"labels of this cluster: {', '.join(labels)}" if labels else "no NodeManager has a label"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

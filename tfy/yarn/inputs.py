@@ -16,6 +16,7 @@ from tfy.errors import SpecError
 from tfy.shares import InputFile, InputShares, RecordCounts, by_record, make_input_shares, share_out
 from tfy.storage.hdfs import DeniedError, FileInfo, InvalidNameError, NotFoundError, Storage
 from tfy.storage.tfrecord import HEADER, detect_format
+from tfy.units import count_noun
 from tfy.yarn.record_counts import IndexFolder, count_inputs
 from tfy.yarn.side_by_side import side_by_side
 
@@ -51,7 +52,7 @@ class Listing:
     def notes(self) -> tuple[str, ...]:
         """What was left out, in words."""
         return tuple(
-            f"ignored {len(uris):,} {what}{'' if len(uris) == 1 else 's'}, as {_name(uris[0])}"
+            f"ignored {count_noun(len(uris), what)}, as {_name(uris[0])}"
             for uris, what in ((self.hidden, "hidden file"), (self.empty, "empty file"))
             if uris
         )
