@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import LocalHadoop
 from tests.views import make_view
+from tests.web import Answer, serve
 from tfy.cli.complete import offer_jobs
 from tfy.cli.completion import SHELLS
 from tfy.states import ApplicationState
@@ -41,6 +42,15 @@ def test_offers_say_what_they_are() -> None:
     assert offer_jobs([ENDED], "app")[0].help == "digits, failed"
 
 
+def write_site(folder: Path, **settings: str) -> None:
+    """Hadoop's configuration, of one whose HDFS is away."""
+    form = "<property><name>{}</name><value>{}</value></property>"
+    entries = "".join(form.format(name.replace("_", "."), value) for name, value in settings.items())
+    core = form.format("fs.defaultFS", "hdfs://127.0.0.1:1")
+    (folder / "core-site.xml").write_text(f"<configuration>{core}</configuration>")
+    (folder / "yarn-site.xml").write_text(f"<configuration>{entries}</configuration>")
+
+
 def complete(words: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Asks as the script of `tfy completion bash` does, with the cursor behind `words`."""
     asking = {"_TFY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
@@ -62,11 +72,27 @@ def test_without_a_cluster_nothing_is_offered_or_said(verb: str, tmp_path: Path)
 
 
 def test_a_cluster_that_does_not_answer_is_no_noise(tmp_path: Path) -> None:
-    site = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
-    (tmp_path / "core-site.xml").write_text(site.format("fs.defaultFS", "hdfs://127.0.0.1:1"))
-    (tmp_path / "yarn-site.xml").write_text(site.format("yarn.resourcemanager.webapp.address", "127.0.0.1:1"))
+    write_site(tmp_path, yarn_resourcemanager_webapp_address="127.0.0.1:1")
     done = complete("tfy status d", {**os.environ, "HADOOP_CONF_DIR": str(tmp_path)})
     assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("words", ["tfy status d", "tfy logs digits ", "tfy logs application_1_0001 w"])
+def test_no_java_is_started_where_rest_refuses(words: str, tmp_path: Path) -> None:
+    java, started = tmp_path / "bin" / "java", tmp_path / "started"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\ntouch {started}\n")
+    java.chmod(0o755)
+    with serve(lambda _path: Answer(401)) as web:
+        address = web.address.removeprefix("http://")
+        write_site(
+            tmp_path, yarn_resourcemanager_webapp_address=address, yarn_resourcemanager_address=address
+        )
+        environ = {"HADOOP_CONF_DIR": str(tmp_path), "JAVA_HOME": str(tmp_path)}
+        done = complete(words, {**os.environ, **environ})
+        assert web.asked
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+    assert not started.exists()
 
 
 def test_verbs_are_offered() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 from tfy.bounded import call_within
-from tfy.errors import TfyError
+from tfy.errors import TfyError, UnreachableError
 
 if TYPE_CHECKING:
     from tfy.yarn.application import Application
@@ -67,8 +67,18 @@ def _list_jobs(environ: Mapping[str, str]) -> Sequence[Application]:
 
 
 def _list_tasks(environ: Mapping[str, str], job: str) -> Sequence[str]:
-    from tfy.yarn.session import open_jobs
+    from tfy.yarn.follow import Jobs
+    from tfy.yarn.rest import RmRest, find_addresses
+    from tfy.yarn.session import QuickYarn, find_cluster
 
-    with open_jobs(environ) as jobs:
-        report = jobs.view(jobs.find(job).id).report
+    cluster = find_cluster(environ)
+    addresses = find_addresses(cluster.hadoop.properties)
+    rest = RmRest(addresses, cluster.user, limit_s=_LIMIT_S) if addresses else None
+    jobs = Jobs(QuickYarn(rest, _refuse_java), cluster.storage, cluster.user)
+    report = jobs.view(jobs.find(job).id).report
     return [record.task for record in report.tasks] if report else []
+
+
+def _refuse_java() -> NoReturn:
+    """A key that is pressed starts no Java, which would take seconds."""
+    raise UnreachableError("this ResourceManager is not asked by REST")
