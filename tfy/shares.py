@@ -7,6 +7,7 @@ What the tasks' readers then counted is held against it by `check_epoch`.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
@@ -125,7 +126,7 @@ def cover(path: str, start: int, end: int) -> int:
 
 def _fnv1a(data: bytes, state: int) -> int:
     for byte in data:
-        state = ((state ^ byte) * _FNV_PRIME) % MODULUS
+        state = (state ^ byte) * _FNV_PRIME & (MODULUS - 1)
     return state
 
 
@@ -185,11 +186,11 @@ class _Piece:
 def _share_files(sizes: Sequence[int], files: Sequence[int], tasks: int) -> list[list[_Piece]]:
     """The largest file first, each to the task that has least: nobody stays without one."""
     shares: list[list[_Piece]] = [[] for _ in range(tasks)]
-    loads = [0] * tasks
+    loads = [(0, task) for task in range(tasks)]
     for file in sorted(files, key=lambda file: (-sizes[file], file)):
-        least = min(range(tasks), key=lambda task: (loads[task], task))
+        load, least = loads[0]
         shares[least].append(_Piece(file, 0, sizes[file]))
-        loads[least] += sizes[file]
+        heapq.heapreplace(loads, (load + sizes[file], least))
     return [sorted(pieces, key=lambda piece: piece.file) for pieces in shares]
 
 
@@ -202,16 +203,15 @@ def _share_ranges(
     loads = [sum(sizes[piece.file] for piece in pieces) for pieces in shares]
     line = [(file, size) for file, size in enumerate(sizes) if file not in compressed and size]
     amounts = _level(loads, sum(size for _, size in line))
-    at = 0
+    place, at = 0, 0
     for task, amount in enumerate(amounts):
         while amount:
-            file, size = line[0]
+            file, size = line[place]
             taken = min(amount, size - at)
             shares[task].append(_Piece(file, at, at + taken, in_records=counts is not None))
             at, amount = at + taken, amount - taken
             if at == size:
-                line.pop(0)
-                at = 0
+                place, at = place + 1, 0
     return shares
 
 
