@@ -124,8 +124,3 @@ def count_noun(count: int, noun: str) -> str:
 def format_time(moment: datetime) -> str:
     """A moment as this machine's clock shows it, to the second."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def count_noun(count: int, noun: str) -> str:
-    """As `1 file` and `1,200 files`; `noun` is one whose plural ends in s."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
