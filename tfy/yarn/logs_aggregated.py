@@ -52,6 +52,7 @@ class AggregatedLogs:
         self._owner = owner
         self._scratch = scratch
         self._asked: dict[str, float] = {}
+        self._failures: dict[str, UnreachableError] = {}
         self._known: dict[str, _Container] = {}
         self._copies: dict[tuple[str, str], _Copy] = {}
 
@@ -60,8 +61,14 @@ class AggregatedLogs:
 
         Raises `GoneError` where there are none.
         """
-        self._asked[application_id] = time.monotonic()
-        found = self._bounded(_CALL_LIMIT_S, lambda: self._list(application_id))
+        self._failures.pop(application_id, None)
+        try:
+            found = self._bounded(_CALL_LIMIT_S, lambda: self._list(application_id))
+        except UnreachableError as error:
+            self._failures[application_id] = error
+            raise
+        finally:
+            self._asked[application_id] = time.monotonic()
         self._known.update(found)
         return {container: entry.sizes for container, entry in found.items()}
 
@@ -74,6 +81,9 @@ class AggregatedLogs:
             self.list_containers(place.application_id)
         found = self._known.get(place.container_id)
         if found is None:
+            failure = self._failures.get(place.application_id)
+            if failure is not None:
+                raise failure
             raise GoneError(f"{place.container_id}: its logs are not aggregated")
         return Listing(found.sizes, final=True)
 
@@ -149,6 +159,8 @@ class AggregatedLogs:
 
     def _bounded(self, limit_s: float, ask: Callable[[], T]) -> T:
         try:
+            # It is started here, with its own limit: a call that is given up would start it after the end.
+            _ = self._gateway
             return call_within(limit_s, ask, thread="logs")
         except Py4JJavaError as error:
             thrown = error.java_exception
