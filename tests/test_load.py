@@ -237,3 +237,15 @@ def test_every_strategy_has_its_rule() -> None:
     for rules in STRATEGY_TASKS.values():
         refused = {task_type for task_type, _ in rules.refused}
         assert {*rules.required, *rules.possible} | refused == {"chief", "worker", "ps"}
+
+
+def test_an_input_needs_who_reads_it(folder: Path) -> None:
+    text = strategy_text("none", "  ps: {memory: 1 GiB}\n") + 'input: {paths: ["hdfs:///d"]}\n'
+    (line,) = refusals(folder, text)
+    assert line == "job.yaml:6: input: no task reads it: workers share it, or else a chief reads all"
+
+
+def test_a_notebook_is_no_program(folder: Path) -> None:
+    (folder / "nb.ipynb").write_text("{}")
+    (line,) = refusals(folder, SMALLEST.replace("train.py", "nb.ipynb"))
+    assert "job.yaml:2: program: 'nb.ipynb' is a notebook; give a Python file" in line

@@ -166,4 +166,8 @@ def check_local_file(text: str, base_dir: Path) -> str:
     path = check_local_path(text, base_dir)
     if not (base_dir / path).is_file():
         raise SpecError(f"{text!r} is a folder; give a Python file")
+    if path.endswith(".ipynb"):
+        raise SpecError(
+            f"{text!r} is a notebook; give a Python file (`jupyter nbconvert --to script` makes one)"
+        )
     return path

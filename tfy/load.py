@@ -90,6 +90,8 @@ def _read_job(fields: Fields, source: Path) -> JobSpec:
     if strategy is None and "strategy" not in fields.names():
         strategy = DEFAULT_STRATEGY
     tasks, driver = read_tasks(fields, strategy)
+    if "input" in fields.names() and tasks and not {"worker", "chief"} & {task.type for task in tasks}:
+        fields.refuse("input", "no task reads it: workers share it, or else a chief reads all")
     checkpoint = _read_checkpoint(fields)
     if checkpoint is None and any(task.type == "evaluator" for task in tasks):
         fields.refuse(

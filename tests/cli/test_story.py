@@ -116,3 +116,16 @@ def test_what_was_read_of_the_input() -> None:
         make_report(JobState.RUNNING, TaskRecord(task="worker:0", state=TaskState.RUNNING)), input=told
     )
     assert story.tell_figures(silent) == [("input", "2 files, 4.0 kB, 2 shares of 1 file")]
+
+
+def test_an_evaluators_trouble_is_in_the_last_line() -> None:
+    report = make_report(
+        JobState.SUCCEEDED,
+        task("chief:0", TaskState.SUCCEEDED),
+        task("evaluator:0", TaskState.FAILED, error="exit code 1: KeyError: 'x'\nTraceback"),
+    )
+    done = make_view(ApplicationState.FINISHED, "succeeded", report=report)
+    assert story.describe_end(done) == (
+        "digits succeeded in 1 min 30 s, but evaluator:0 failed on h1: exit code 1: KeyError: 'x' "
+        "(application_1_1)"
+    )

@@ -140,7 +140,7 @@ def test_a_first_save_that_was_killed_is_no_checkpoint(
 
 def test_other_shapes_are_the_programs_own_fault(tf: Any, tmp_path: Path) -> None:
     save_managed(tf, tmp_path, [1, 2])
-    with pytest.raises(ValueError, match="incompatible tensor"):
+    with pytest.raises(StartError, match=r"does not fit the program's variables: .*incompatible tensor"):
         restore_newest(tf.train.Checkpoint(v=tf.Variable(tf.zeros([7]))), str(tmp_path))
 
 

@@ -190,3 +190,8 @@ def test_only_the_leads_checkpoint_is_the_jobs(tmp_path: Path, index: str, told:
     job.report(step=1, checkpoint="hdfs:///m/ckpt-1")
     progress = ReportReader(job.report_file).poll()
     assert (progress.steps, progress.checkpoint) == (1, told)
+
+
+def test_only_an_evaluator_follows_checkpoints(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="this task is chief:0"):
+        current_job(make_environ(tmp_path)).checkpoints(None)

@@ -229,7 +229,9 @@ def test_an_evaluator_that_never_ends_is_stopped() -> None:
     application.evaluator_ends_after = 1000
     report, _ = drive(plan, application, PlayedSpark(2))
     assert report.state is JobState.SUCCEEDED
-    assert {record.task: record.state for record in report.tasks}["evaluator:0"] is TaskState.STOPPED
+    evaluator = report.tasks[-1]
+    assert (evaluator.task, evaluator.state) == ("evaluator:0", TaskState.STOPPED)
+    assert evaluator.error == "not done within timeouts.evaluate (1 s)"
 
 
 def test_an_evaluator_that_never_came_holds_nobody_up() -> None:

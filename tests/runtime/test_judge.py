@@ -211,3 +211,25 @@ def test_who_lost_a_peer_is_not_the_first_cause() -> None:
     late = seen(alone, now=10.0, first_failure=10.0 - SETTLE_S)
     assert judge(MIRRORED, late) is None
     assert judge(MIRRORED, replace(late, first_failure=10.0 - SETTLE_LOST_PEER_S)) is not None
+
+
+LOST_PEER = "exit code 1: UnavailableError: Graph execution error:"
+
+
+def test_a_mirrored_worker_that_ended_early_is_named_first() -> None:
+    tasks = running(MIRRORED, worker_0=TaskState.FAILED, worker_1=TaskState.SUCCEEDED)
+    tasks = (replace(tasks[0], error=LOST_PEER), *tasks[1:])
+    cause = first_cause(MIRRORED, seen(tasks, spark_failure="worker:0: its node ended with exit status 1"))
+    assert cause == (
+        "the program of worker:1 ended (exit code 0) while others still trained: "
+        f"worker:0 failed on host1: {LOST_PEER}"
+    )
+
+
+def test_what_a_task_said_itself_goes_before_what_spark_hands_on() -> None:
+    tasks = running(MIRRORED, worker_0=TaskState.FAILED)
+    tasks = (replace(tasks[0], error=LOST_PEER), *tasks[1:])
+    handed_on = seen(tasks, spark_failure="worker:0: its node ended with exit status 1")
+    assert first_cause(MIRRORED, handed_on) == f"worker:0 failed on host1: {LOST_PEER}"
+    lost = seen(tasks, spark_failure="ExecutorLostFailure (executor 2 …)")
+    assert first_cause(MIRRORED, lost).startswith("ExecutorLostFailure")

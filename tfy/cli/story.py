@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfy.contract import JobReport, Metric, TaskRecord, type_of_task
+from tfy.contract import SIDE_TASKS, JobReport, Metric, TaskRecord, type_of_task
 from tfy.shares import InputReport
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
@@ -45,7 +45,7 @@ def describe_task(record: TaskRecord) -> str:
     text = f"{record.task} {record.state.value}"
     if record.host:
         text += f" on {record.host}"
-    if record.state in (TaskState.FAILED, TaskState.LOST) and record.error:
+    if record.state.final and record.error:
         text += f": {record.error.splitlines()[0]}"
     return text
 
@@ -136,6 +136,15 @@ def describe_log(view: JobView) -> str | None:
     return f"tfy logs {view.application.id} --driver"
 
 
+def _list_troubles(report: JobReport) -> list[TaskRecord]:
+    """The side tasks that went wrong, which is no failure of the job."""
+    return [
+        record
+        for record in report.tasks
+        if type_of_task(record.task) in SIDE_TASKS and record.error is not None
+    ]
+
+
 def describe_end(view: JobView) -> str:
     """The one line that a followed job ends with."""
     application = view.application
@@ -144,4 +153,6 @@ def describe_end(view: JobView) -> str:
         text += f" in {format_duration(round((application.finished - application.started).total_seconds()))}"
     if view.cause is not None:
         text += f": {view.cause.splitlines()[0]}"
+    elif view.report is not None and view.state is JobState.SUCCEEDED:
+        text += "".join(f", but {describe_task(record)}" for record in _list_troubles(view.report))
     return f"{text} ({application.id})"

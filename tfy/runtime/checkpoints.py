@@ -50,9 +50,9 @@ def restore_newest(checkpoint: tf.train.Checkpoint, directory: str, *, wait_s: f
     one waits up to `wait_s` seconds for the others. Where no variable of `checkpoint` is made yet, only
     inside the strategy's scope.
 
-    Raises StartError where there are checkpoints and none can be restored, or the workers restored
-    different ones; ValueError where the program's variables have other shapes, tf.errors.OpError
-    where the storage does not answer.
+    Raises StartError where there are checkpoints and none can be restored, the program's variables have
+    other shapes, or the workers restored different ones; tf.errors.OpError where the storage does not
+    answer.
     """
     restored = _restore_newest(checkpoint, directory)
     check_agreement(checkpoint, restored, wait_s)
@@ -64,7 +64,13 @@ def _restore_newest(checkpoint: tf.train.Checkpoint, directory: str) -> str | No
     lost = False
     while saved := _next(directory, failed):
         flaw = find_flaw(saved.prefix)
-        reason = str(flaw) if flaw else _restore(checkpoint, saved)
+        try:
+            reason = str(flaw) if flaw else _restore(checkpoint, saved)
+        except ValueError as error:
+            raise StartError(
+                f"checkpoint {saved.prefix} does not fit the program's variables: {error}",
+                hint="with another model start over: tfy submit --fresh, or another checkpoint.dir",
+            ) from error
         if reason is None:
             return saved.prefix
         _LOG.warning("checkpoint %s is passed over: %s", saved.prefix, reason)

@@ -25,6 +25,7 @@ from tfy.contract import (
     ENV_REPORT,
     ENV_TASK_INDEX,
     ENV_TASK_TYPE,
+    SIDE_TASKS,
     Plan,
     from_json,
 )
@@ -145,10 +146,15 @@ class Job:
         """For an evaluator: the path of each new checkpoint, once it is restored into `checkpoint`.
 
         Looks every `poll_s` seconds and takes the newest complete one. Ends after the last one, when
-        training is done. Raises SpecError where job.yaml has no checkpoint.dir.
+        training is done. Raises SpecError on another task, and where job.yaml has no checkpoint.dir.
         """
         from tfy.runtime.checkpoints import follow_checkpoints
 
+        if self.task.type not in SIDE_TASKS:
+            raise SpecError(
+                f"job.checkpoints() is the evaluator's loop, and this task is {self.task}",
+                hint="job.restore(checkpoint) restores the newest checkpoint once",
+            )
         mark = self.done_mark
         return follow_checkpoints(
             checkpoint,

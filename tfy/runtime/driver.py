@@ -33,6 +33,7 @@ from tfy.runtime.judge import (
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError, ServiceContainer
 from tfy.shares import InputShares
 from tfy.states import JobState, TaskState
+from tfy.units import format_duration
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.5
@@ -225,12 +226,13 @@ class Driver:
             self._wait_for_end(order, _STOP_LIMIT_S, but=_is_evaluating)
             self._spark.stop(_STOP_LIMIT_S)
             self._wait_for_end(order, self._plan.evaluate_timeout_s)
+        late = {record.task for record in self._report.tasks if succeeded and _is_evaluating(record)}
         self._tell(state=JobState.STOPPING, phase="stopping")
         tasks = self._wait_for_end(StopOrder(reason=reason), _STOP_LIMIT_S)
         self._spark.stop(_STOP_LIMIT_S)
         return replace(
             self._report,
-            tasks=tuple(contract.close_task(record, time.time()) for record in tasks),
+            tasks=tuple(self._close(record, late) for record in tasks),
             state=verdict.state,
             phase=verdict.state.value,
             cause=verdict.cause,
@@ -238,6 +240,12 @@ class Driver:
             updated=time.time(),
             ended=time.time(),
         )
+
+    def _close(self, record: TaskRecord, late: set[str]) -> TaskRecord:
+        if record.task in late:
+            limit = format_duration(self._plan.evaluate_timeout_s)
+            record = replace(record, error=f"not done within timeouts.evaluate ({limit})")
+        return contract.close_task(record, time.time())
 
     def _wait_for_end(
         self, order: StopOrder, limit_s: float, but: Callable[[TaskRecord], bool] = lambda record: False

@@ -185,15 +185,29 @@ def first_cause(plan: Plan, seen: Seen) -> str:
     failed.sort(
         key=lambda record: (_says_lost_peer(record), _runs_program(plan, record), record.ended or 0.0)
     )
-    if seen.spark_failure is not None and all(_may_follow(plan, record) for record in failed):
-        text, rest = seen.spark_failure, failed
+    spark = seen.spark_failure
+    # Spark only hands on that a node ended, where that task's own word is known.
+    told = spark is None or any(spark.startswith(f"{record.task}:") for record in failed)
+    if spark is not None and not told and all(_may_follow(plan, record) for record in failed):
+        text, rest = spark, failed
     elif failed:
-        text, rest = f"{failed[0].task} {_describe_failure(failed[0])}", failed[1:]
+        text, rest = _describe_left(plan, seen, failed[0]), failed[1:]
     else:
         text, rest = "failed for no reason that was seen", []
     if rest:
         text += f"\n(after it failed: {', '.join(record.task for record in rest)})"
     return text
+
+
+def _describe_left(plan: Plan, seen: Seen, failed: TaskRecord) -> str:
+    """The failure; and, where mirrored workers lost one that ended early by itself, that one first."""
+    text = f"{failed.task} {_describe_failure(failed)}"
+    if plan.strategy != "multi_worker_mirrored" or not _says_lost_peer(failed):
+        return text
+    ended = [record.task for record in seen.tasks if record.state is TaskState.SUCCEEDED]
+    if not ended:
+        return text
+    return f"the program of {', '.join(ended)} ended (exit code 0) while others still trained: {text}"
 
 
 def _runs_program(plan: Plan, record: TaskRecord) -> bool:

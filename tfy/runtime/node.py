@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -24,16 +23,16 @@ from tfy.errors import StartError, TfyError
 from tfy.paths import log_times, program_log
 from tfy.runtime import cluster_spec, process
 from tfy.runtime.devices import find_rdma_ports, list_collective_tasks, note_transport, take_devices
+from tfy.runtime.failures import describe_end
 from tfy.runtime.filesystem import hook_path
 from tfy.runtime.identity import ContainerIdentity, Task
 from tfy.runtime.log_clock import LogClock
 from tfy.runtime.ports import hold_port
-from tfy.runtime.process import TRACEBACK, Program, telling_line
+from tfy.runtime.process import TRACEBACK, Program
 from tfy.runtime.rdma import list_links
 from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError
 from tfy.runtime.report import ReportReader
 from tfy.states import TaskState
-from tfy.units import format_memory
 
 _LOG = logging.getLogger(__name__)
 
@@ -288,19 +287,6 @@ def make_program_env(settings: NodeSettings, cluster: cluster_spec.ClusterSpec) 
     if plan.export_dir is not None:
         env[contract.ENV_EXPORT_DIR] = plan.export_dir
     return env
-
-
-def describe_end(code: int, last_words: str, memory_mib: int) -> str:
-    """How a program ended: in its first line the most telling words, then the last of its log."""
-    how = f"exit code {code}"
-    if code < 0:
-        how = f"killed by signal {-code}"
-        if -code == signal.SIGKILL:
-            how += f" (out of memory? its container has {format_memory(memory_mib)})"
-    if not last_words:
-        return how
-    line = telling_line(last_words)
-    return f"{how}: {line}" if line == last_words else f"{how}: {line}\n{last_words}"
 
 
 def _make_work_folder(container_dir: Path) -> Path:
