@@ -140,7 +140,7 @@ class Prepared:
             tell(text)
         credentials = make_credentials(datetime.now(timezone.utc), self.plan.total_timeout_s)
         with open_yarn(self.cluster, self.environ, credentials) as yarn:
-            check_request(self.plan, yarn)
+            check_request(self.plan, yarn, self.cluster, tell)
             shared = self.share_input(tell, keeps=True)
             for label, text in shared.pairs() if shared else ():
                 tell(f"{label}: {text}" if label else text)

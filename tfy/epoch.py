@@ -42,6 +42,8 @@ def check_epoch(shares: InputShares, progresses: Sequence[InputProgress | None])
     if faults:
         return EpochCheck(state="wrong", text=f"WRONG: {'; '.join(faults)}", records=records)
     text = f"each of {sum(records):,} records read exactly once"
+    if shares.unequal == "drop":
+        text += " (batches that other tasks have no match for were left out after that)"
     return EpochCheck(state="exact", text=text, records=records)
 
 

@@ -68,6 +68,9 @@ class PlayedCluster:
     storage: PlayedStorage
 
 
+CLUSTER: Any = PlayedCluster(PlayedStorage())
+
+
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[Submission], list[str], PlayedStorage]]:
     monkeypatch.setattr(submit, "stage_job", lambda *_args: None)
@@ -113,13 +116,13 @@ def test_a_failed_cleaning_does_not_hide_the_cause(run: Callable[..., Any]) -> N
 def test_an_unknown_queue_is_refused_with_those_that_there_are() -> None:
     yarn: Any = PlayedYarn(queues=("a", "b"))
     with pytest.raises(SpecError, match="queue: default is no queue of this cluster; its queues: a, b"):
-        check_request(make_small_plan(), yarn)
+        check_request(make_small_plan(), yarn, CLUSTER, print)
 
 
 def test_what_no_host_can_hold_is_refused() -> None:
     yarn: Any = PlayedYarn(nodes=(replace(NODE, memory_mib=512),))
     with pytest.raises(SpecError, match=r"memory: 1 GiB asked, the largest NodeManager \w+ 512 MiB"):
-        check_request(make_small_plan(), yarn)
+        check_request(make_small_plan(), yarn, CLUSTER, print)
 
 
 @pytest.mark.parametrize("queue", ["default", "root.default"])

@@ -19,6 +19,7 @@ from tfy.yarn.capacity import check_capacity
 from tfy.yarn.client import Yarn
 from tfy.yarn.convert import make_application_spec
 from tfy.yarn.inputs import SharedInput, share_input
+from tfy.yarn.outputs import check_rivals, check_writable
 from tfy.yarn.record_counts import IndexFolder
 from tfy.yarn.session import Cluster
 from tfy.yarn.stage import Sources, stage_job
@@ -122,10 +123,12 @@ def submit_job(
     return application_id
 
 
-def check_request(plan: Plan, yarn: Yarn) -> None:
+def check_request(plan: Plan, yarn: Yarn, cluster: Cluster, narrate: Callable[[str], None]) -> None:
     """Refuses what this cluster cannot give, before anything is listed, counted or staged for it."""
     check_queue(plan.queue, yarn.list_queues())
     check_capacity(plan, yarn.list_nodes())
+    check_rivals(plan, yarn, cluster.storage, narrate)
+    check_writable(plan, cluster.storage)
 
 
 def check_queue(queue: str, queues: tuple[str, ...]) -> None:
