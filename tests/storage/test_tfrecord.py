@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.tfrecords import compress, encode_records, reader_of
-from tfy.errors import SpecError
 from tfy.storage.tfrecord import (
     CHUNK,
-    MOST_MARKS,
+    NotRecordsError,
+    RecordFileError,
     RecordIndex,
     count_records,
     detect_format,
     find_offset,
-    is_header,
     masked_crc32c,
 )
 
@@ -42,9 +41,7 @@ def test_files_of_tensorflow_are_counted(tmp_path: Path, option: str, form: str,
         modified_ms=7,
         format=index.format,
         records=len(sizes),
-        marks=index.marks,
     )
-    assert bool(index.marks) == (form == "plain")
 
 
 def test_the_checksum_is_that_of_tensorflow() -> None:
@@ -71,29 +68,44 @@ def test_formats_are_told_by_the_first_bytes(form: str, size: int) -> None:
     "head", [b"", b"PAR1", b"image,label\n", bytes(12), b"\x1f", b"\x05" + bytes(11), b"\x88\x1c"]
 )
 def test_other_files_are_refused_by_name(head: bytes) -> None:
-    with pytest.raises(SpecError, match=r"hdfs://nn/data.csv is not a TFRecord file: it begins with"):
+    with pytest.raises(
+        NotRecordsError, match=r"^hdfs://nn/data.csv is not a TFRecord file: it begins"
+    ) as raised:
         detect_format("hdfs://nn/data.csv", head)
+    # Which setting named the file is not known down here.
+    assert (raised.value.path, raised.value.hint) == ("hdfs://nn/data.csv", None)
 
 
-# --- marks and offsets --------------------------------------------------------------------------------
-@pytest.mark.parametrize("records", [1, 2, MOST_MARKS, MOST_MARKS + 1, 5000])
-def test_marks_are_few_even_and_true(records: int) -> None:
+# --- offsets ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("records", [1, 2, 1000, 5000])
+def test_offsets_are_found(records: int) -> None:
     chance = random.Random(records)
     contents = [b"x" * chance.randint(0, 40) for _ in range(records)]
     data = encode_records(contents)
     index = count(data)
     assert index.records == records
-    assert MOST_MARKS / 2 <= len(index.marks) <= MOST_MARKS or len(index.marks) == records
-    assert index.marks[0] == (0, 0)
-    assert (
-        len({after[0] - before[0] for before, after in zip(index.marks, index.marks[1:], strict=False)}) <= 1
-    )
-    assert all(is_header(data, offset) for _, offset in index.marks)
     offsets = [0]
     for content in contents:
         offsets.append(offsets[-1] + 16 + len(content))
-    for number in {0, 1, records // 3, records // 2, records - 1, records, records + 9}:
-        assert find_offset(reader_of(data), index, number) == offsets[min(number, records)]
+    known = (0, 0)
+    for number in sorted({0, 1, records // 3, records // 2, records - 1, records, records + 9}):
+        expected = offsets[min(number, records)]
+        assert find_offset(reader_of(data), index, number, chunk=512) == expected
+        assert find_offset(reader_of(data), index, number, known=known, chunk=512) == expected
+        known = (number, expected)
+
+
+def test_an_offset_is_looked_for_from_a_known_record_on() -> None:
+    data = encode_records([b"x" * 10] * 100)
+    read = []
+
+    def record(offset: int, size: int) -> bytes:
+        read.append(offset)
+        return data[offset : offset + size]
+
+    index = count(data)
+    assert find_offset(record, index, 90, known=(60, 60 * 26), chunk=64) == 90 * 26
+    assert min(read) == 60 * 26
 
 
 @pytest.mark.parametrize("form", ["plain", "gzip", "zlib"])
@@ -147,14 +159,16 @@ RECORDS = encode_records([b"a" * 10, b"b" * 10, b"c" * 10])
     ],
 )
 def test_a_file_that_breaks_off_is_named_with_the_place(data: bytes, offset: str) -> None:
-    with pytest.raises(SpecError, match=rf"hdfs://nn/x is broken: no whole record begins at byte {offset}"):
+    with pytest.raises(
+        RecordFileError, match=rf"^hdfs://nn/x is broken: no whole record begins at byte {offset}"
+    ):
         count(data)
 
 
 def test_a_wrong_length_does_not_lead_astray() -> None:
     data = bytearray(encode_records([b"a" * 10] * 50))
     data[26] = 20
-    with pytest.raises(SpecError, match="is broken"):
+    with pytest.raises(RecordFileError, match="is broken"):
         count(bytes(data), chunk=64)
 
 
@@ -166,5 +180,5 @@ def test_a_broken_compressed_file_is_named(form: str, broken: str) -> None:
         "flipped": compress(RECORDS, form)[:-3] + b"\0\1\2",
         "cut inside": compress(RECORDS[:-3], form),
     }[broken]
-    with pytest.raises(SpecError, match=r"hdfs://nn/x.* is broken"):
+    with pytest.raises(RecordFileError, match=r"^hdfs://nn/x is broken"):
         count(data)

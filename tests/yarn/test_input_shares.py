@@ -13,7 +13,8 @@ from tests.yarn.input_folder import RECORDS, InputFolder, make_folder
 from tfy.contract import InputPlan
 from tfy.errors import SpecError, UnreachableError
 from tfy.shares import Split
-from tfy.yarn.inputs import share_input
+from tfy.storage.hdfs import FileInfo
+from tfy.yarn.inputs import places_to_look_at, share_input
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -25,9 +26,35 @@ def folder(cluster: LocalHadoop) -> Iterator[InputFolder]:
 
 
 # --- shares -------------------------------------------------------------------------------------------
-def test_whole_files_are_not_looked_into(folder: InputFolder) -> None:
-    folder.write("a", "b", data=b"whatever")
-    assert [[split.file for split in splits] for splits in folder.share("*").shares.shares] == [[0], [1]]
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_whole_files_are_looked_at(folder: InputFolder, tasks: int) -> None:
+    folder.write("a", "c")
+    folder.write("b", data=b"whatever")
+    with pytest.raises(SpecError, match=r"^input: .*/b is not a TFRecord file") as raised:
+        folder.share("*", tasks=tasks)
+    assert raised.value.hint is not None
+    assert "input.paths" in raised.value.hint
+    folder.write("b", data=compress(RECORDS, "gzip"))
+    assert [len(splits) for splits in folder.share("*", tasks=3).shares.shares] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "ranges", "expected"),
+    [
+        ([5] * 1000, False, set(range(1000))),
+        ([5] * 700 + [6] + [5] * 700, False, {0, 700, 1400}),
+        ([6] + [5] * 1000, False, {0, 1000}),
+        ([5] * 1001, True, set(range(1001))),
+    ],
+)
+def test_of_very_many_whole_files_three_are_looked_at(
+    lengths: list[int], ranges: bool, expected: set[int]
+) -> None:
+    files = [
+        FileInfo(uri=f"hdfs://nn/{number}", length=length, is_folder=False, modified_ms=0)
+        for number, length in enumerate(lengths)
+    ]
+    assert set(places_to_look_at(files, ranges=ranges)) == expected
 
 
 @pytest.mark.parametrize("unequal", ["repeat", "drop"])
@@ -70,17 +97,16 @@ def test_a_file_is_counted_once_until_it_changes(
     # What is remembered is believed: a wrong number there is what comes out.
     index = folder.index()
     (file,) = folder.look("a").files
-    known = index.fetch(file)
-    assert known is not None
-    index.keep(file, replace(known, records=1000))
+    known = index.fetch(folder.root)
+    known[file.uri] = replace(known[file.uri], records=1000)
+    index.keep(folder.root, known.values())
     assert folder.share("*", unequal="drop").shares.records == 1004
     folder.write("a", data=encode_records([b"x" * 10] * 5))
-    assert index.fetch(folder.look("a").files[0]) is None
     assert folder.share("*", unequal="drop").shares.records == 9
     assert folder.share("*", unequal="refuse").shares.records == 9
     info = folder.storage.stat(f"{folder.root}-index")
     assert info.is_folder
-    assert len(folder.storage.list_folder(info.uri)) == 2
+    assert len(folder.storage.list_folder(info.uri)) == 1
 
 
 def test_a_torn_memory_is_counted_again(folder: InputFolder) -> None:

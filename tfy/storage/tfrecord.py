@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -20,30 +19,35 @@ ReadRange = Callable[[int, int], bytes]
 """Bytes of a file by offset and size, which must be there."""
 
 HEADER = 12
-MOST_MARKS = 1024
 _AROUND = 16  # of a record's bytes those that are not its content
 CHUNK = 8 << 20
-_SEEK_CHUNK = 1 << 20
 _WINDOW_BITS = {"gzip": 31, "zlib": 15}
 
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
 
 
+class RecordFileError(SpecError):
+    """The file at `path` cannot be read as records, and why."""
+
+    def __init__(self, path: str, trouble: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{path} {trouble}", hint=hint)
+        self.path = path
+
+
+class NotRecordsError(RecordFileError):
+    """It is no TFRecord file at all."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordIndex:
-    """What counting a file gave. It holds for the file at `path` of this length and time of change.
-
-    `marks` are (number, offset) of up to 1024 records, evenly spread, in order, from the first on;
-    none where the file is compressed, since nobody can begin to read in its middle.
-    """
+    """What counting a file gave. It holds for the file at `path` of this length and time of change."""
 
     path: str
     length: int
     modified_ms: int
     format: Format
     records: int
-    marks: tuple[tuple[int, int], ...]
 
 
 def masked_crc32c(data: bytes) -> int:
@@ -68,7 +72,7 @@ def is_header(data: bytes, offset: int = 0) -> bool:
 def detect_format(path: str, head: bytes) -> Format:
     """How a file is written, by its first bytes (at least 12 of them where it has so many).
 
-    Raises SpecError, which names `path`, where they are none of a TFRecord file.
+    Raises NotRecordsError where they are none of a TFRecord file.
     """
     if is_header(head):
         return "plain"
@@ -77,9 +81,8 @@ def detect_format(path: str, head: bytes) -> Format:
     # RFC 1950: method 8, a window of up to 32 KiB, and the two bytes as one number are a multiple of 31.
     if len(head) >= 2 and head[0] & 0x8F == 8 and (head[0] << 8 | head[1]) % 31 == 0:
         return "zlib"
-    raise SpecError(
-        f"input: {path} is not a TFRecord file: it begins with {head[:HEADER].hex(' ') or 'nothing'}",
-        hint="input.paths must match TFRecord files only, plain or compressed by gzip or zlib",
+    raise NotRecordsError(
+        path, f"is not a TFRecord file: it begins with {head[:HEADER].hex(' ') or 'nothing'}"
     )
 
 
@@ -88,31 +91,27 @@ def count_records(
 ) -> RecordIndex:
     """Counts a file's records; it is read once, from its beginning to its end, `chunk` bytes at a time.
 
-    Raises SpecError, which names `path`, where it is no TFRecord file or breaks off inside a record.
+    Raises RecordFileError where it is no TFRecord file or breaks off inside a record.
     """
     form = detect_format(path, read(0, min(HEADER, length)))
-    marks = _Marks()
     if form == "plain":
-        records = _walk(_Source(read, path, length, chunk), 0, marks=marks)[0]
+        records = _walk(_Source(read, path, length, chunk), 0)[0]
     else:
         records = _count_inflated(_inflate(_Source(read, path, length, chunk), form), path)
-    return RecordIndex(
-        path=path,
-        length=length,
-        modified_ms=modified_ms,
-        format=form,
-        records=records,
-        marks=tuple(marks.marks),
-    )
+    return RecordIndex(path=path, length=length, modified_ms=modified_ms, format=form, records=records)
 
 
-def find_offset(read: ReadRange, index: RecordIndex, number: int) -> int:
-    """Where record `number` (from 0) of a plain file begins; the file's length for the number of all."""
+def find_offset(
+    read: ReadRange, index: RecordIndex, number: int, *, known: tuple[int, int] = (0, 0), chunk: int = CHUNK
+) -> int:
+    """Where record `number` (from 0) of a plain file begins; the file's length for the number of all.
+
+    The file is read from `known` on, the number and the offset of that record or of one before it.
+    """
     if number >= index.records:
         return index.length
-    known, offset = index.marks[bisect_right(index.marks, number, key=lambda mark: mark[0]) - 1]
-    source = _Source(read, index.path, index.length, _SEEK_CHUNK)
-    return _walk(source, offset, limit=number - known)[1]
+    source = _Source(read, index.path, index.length, chunk)
+    return _walk(source, known[1], limit=number - known[0])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,32 +122,13 @@ class _Source:
     chunk: int
 
 
-class _Marks:
-    """Every n-th record, where n doubles whenever there would be too many."""
-
-    def __init__(self) -> None:
-        self.marks: list[tuple[int, int]] = []
-        self.due = 0
-        self._every = 1
-
-    def add(self, number: int, offset: int) -> None:
-        self.marks.append((number, offset))
-        if len(self.marks) > MOST_MARKS:
-            self._every *= 2
-            self.marks = self.marks[::2]
-        self.due = self.marks[-1][0] + self._every
-
-
-def _walk(
-    source: _Source, start: int, *, limit: int | None = None, marks: _Marks | None = None
-) -> tuple[int, int]:
+def _walk(source: _Source, start: int, *, limit: int | None = None) -> tuple[int, int]:
     """Steps over records from the one at `start` on: how many, and where the next begins.
 
     At most `limit` of them; without one, to the file's end, which must be a record's.
     """
     unpack, count, offset, last = _LENGTH.unpack_from, 0, start, start
     stop = -1 if limit is None else limit
-    due = -1 if marks is None else marks.due
     while offset < source.length and count != stop:
         chunk = source.read(offset, min(source.chunk, source.length - offset))
         base, at, end = offset, 0, len(chunk) - HEADER
@@ -156,9 +136,6 @@ def _walk(
         if not is_header(chunk):
             raise _broken(source.path, offset)
         while at <= end and count != stop:
-            if count == due and marks is not None:
-                marks.add(count, base + at)
-                due = marks.due
             last = at
             at += unpack(chunk, at)[0] + _AROUND
             count += 1
@@ -169,9 +146,10 @@ def _walk(
     return count, offset
 
 
-def _broken(path: str, offset: int) -> SpecError:
-    return SpecError(
-        f"input: {path} is broken: no whole record begins at byte {offset:,}",
+def _broken(path: str, offset: int, *, of: str = "") -> RecordFileError:
+    return RecordFileError(
+        path,
+        f"is broken: no whole record begins at byte {offset:,}{of}",
         hint="was it still being written, or only copied in part?",
     )
 
@@ -188,10 +166,10 @@ def _inflate(source: _Source, form: Format) -> Iterator[bytes]:
                 yield inflater.decompress(data, source.chunk)
                 data = inflater.unconsumed_tail or inflater.unused_data
     except zlib.error as error:
-        raise SpecError(f"input: {source.path} is broken: {error}") from error
+        raise RecordFileError(source.path, f"is broken: {error}") from error
     yield inflater.flush()
     if not inflater.eof:
-        raise SpecError(f"input: {source.path} is broken: its {form} stream has no end")
+        raise RecordFileError(source.path, f"is broken: its {form} stream has no end")
 
 
 def _count_inflated(pieces: Iterator[bytes], path: str) -> int:
@@ -206,12 +184,12 @@ def _count_inflated(pieces: Iterator[bytes], path: str) -> int:
         offset += skip
         at, end = 0, len(data) - HEADER
         if end >= 0 and not is_header(data):
-            raise _broken(f"{path} (decompressed)", offset)
+            raise _broken(path, offset, of=" of what it decompresses to")
         while at <= end:
             at += unpack(data, at)[0] + _AROUND
             count += 1
         skip, rest = max(0, at - len(data)), data[at:]
         offset += min(at, len(data))
     if rest or skip:
-        raise _broken(f"{path} (decompressed)", offset)
+        raise _broken(path, offset, of=" of what it decompresses to")
     return count

@@ -1,13 +1,14 @@
 """The input, listed once at submit and shared out among the tasks.
 
-What is left out is said: names that Hadoop takes for hidden (`_…`, `.…`, `….crc`) and empty files. What
-a task could not read, or would read as nothing, is refused here and not an hour later.
+What is left out is said: names that Hadoop takes for hidden (`_…`, `.…`, `….crc`) and empty files. A
+file that may not be read, or is seen to be no TFRecord file (`places_to_look_at`), and shares that hold
+nothing are refused here and not an hour later.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from tfy.contract import InputPlan
@@ -15,7 +16,7 @@ from tfy.epoch import describe_shares
 from tfy.errors import SpecError
 from tfy.shares import InputFile, InputShares, RecordCounts, by_record, make_input_shares, share_out
 from tfy.storage.hdfs import DeniedError, FileInfo, InvalidNameError, NotFoundError, Storage
-from tfy.storage.tfrecord import HEADER, detect_format
+from tfy.storage.tfrecord import HEADER, NotRecordsError, RecordFileError, detect_format
 from tfy.units import count_noun
 from tfy.yarn.record_counts import IndexFolder, count_inputs
 from tfy.yarn.side_by_side import side_by_side
@@ -24,6 +25,8 @@ _WILDCARD = re.compile(r"[*?\[{\\]")
 _HIDDEN = ("_", ".")
 _THREADS = 16
 _TOLD_EVERY = 1000
+_MOST_LOOKED_AT = 1000
+_ACCEPTED = "input.paths must match TFRecord files only, plain or compressed by gzip or zlib"
 
 
 class FileSystems:
@@ -75,25 +78,40 @@ def share_input(
 ) -> SharedInput:
     """Lists the input of a job and shares it out among `tasks` tasks.
 
-    `storage` is the default file system. Reads the files only where records must be counted, which
-    `index` remembers. Raises SpecError, which names the path or the setting, for what is missing,
-    unreadable, no TFRecord file, or too little for so many tasks.
+    `storage` is the default file system. Reads the files whole only where records must be counted, which
+    `index` remembers; else `places_to_look_at` says whose first bytes are read. Raises SpecError, which
+    names the path or the setting, for what is missing, unreadable, seen to be no TFRecord file, or too
+    little for so many tasks.
     """
     systems = FileSystems(storage)
     listing = list_inputs(systems, plan.paths, narrate)
+    try:
+        shares = _share(systems, listing, plan, tasks, index, narrate)
+    except RecordFileError as error:
+        hint = _ACCEPTED if isinstance(error, NotRecordsError) else error.hint
+        raise SpecError(f"input: {error.message}", hint=hint) from error
+    return SharedInput(shares=shares, notes=listing.notes())
+
+
+def _share(
+    systems: FileSystems,
+    listing: Listing,
+    plan: InputPlan,
+    tasks: int,
+    index: IndexFolder,
+    narrate: Callable[[str], None],
+) -> InputShares:
     ranges = by_record(len(listing.files), tasks, plan.shard)
     counts: RecordCounts | None = None
     compressed: frozenset[int] = frozenset()
     if plan.unequal == "repeat":
-        formats = _look_into(systems, listing.files, ranges, narrate)
+        formats = _look_into(systems, listing.files, places_to_look_at(listing.files, ranges=ranges), narrate)
         compressed = frozenset(place for place, form in enumerate(formats) if form not in ("", "plain"))
     else:
-        counts, compressed = count_inputs(systems.of, listing.files, index, narrate, with_marks=ranges)
+        counts, compressed = count_inputs(systems.of, listing.files, index, narrate)
     files = [InputFile(path=file.uri, length=file.length) for file in listing.files]
     shares = share_out(files, tasks, plan.shard, compressed=compressed, counts=counts)
-    return SharedInput(
-        shares=make_input_shares(files, shares, plan.task_type, plan.unequal), notes=listing.notes()
-    )
+    return make_input_shares(files, shares, plan.task_type, plan.unequal)
 
 
 def list_inputs(systems: FileSystems, paths: Sequence[str], narrate: Callable[[str], None]) -> Listing:
@@ -207,18 +225,31 @@ def _name(uri: str) -> str:
     return uri.rpartition("/")[2]
 
 
+def places_to_look_at(files: Sequence[FileInfo], *, ranges: bool) -> Set[int]:
+    """Which files' first bytes are read, by their place in `files`.
+
+    All where they are split (`ranges`) or at most 1000; else the first, the last and the largest.
+    """
+    if ranges or len(files) <= _MOST_LOOKED_AT:
+        return frozenset(range(len(files)))
+    return {0, len(files) - 1, max(range(len(files)), key=lambda place: files[place].length)}
+
+
 def _look_into(
-    systems: FileSystems, files: Sequence[FileInfo], ranges: bool, narrate: Callable[[str], None]
+    systems: FileSystems, files: Sequence[FileInfo], looked_at: Set[int], narrate: Callable[[str], None]
 ) -> list[str]:
-    """The format of each file where it must be known to split it; else only whether it may be read.
+    """The format of each file in `looked_at`, else ""; of the others only whether they may be read.
 
     Opening asks the NameNode alone; the first bytes are a DataNode's.
     """
 
-    def look(file: FileInfo) -> str:
+    def look(place: int) -> str:
+        file = files[place]
         try:
             opened = systems.of(file.uri).open(file.uri)
-            return detect_format(file.uri, opened.read(0, min(HEADER, opened.length))) if ranges else ""
+            if place not in looked_at:
+                return ""
+            return detect_format(file.uri, opened.read(0, min(HEADER, opened.length)))
         except DeniedError as error:
             raise SpecError(f"input: {file.uri} cannot be read: {error.message}") from error
         except NotFoundError as error:
@@ -228,4 +259,4 @@ def _look_into(
         if done % _TOLD_EVERY == 0:
             narrate(f"input: {done:,} of {len(files):,} files looked at")
 
-    return side_by_side(look, files, threads=_THREADS, tell=tell)
+    return side_by_side(look, range(len(files)), threads=_THREADS, tell=tell)

@@ -1,7 +1,8 @@
 """How many records the input's files have: counted once, and remembered on HDFS.
 
-Under /user/<user>/.tfy/index/ lies one small file for each input file. It counts for as long as path,
-length and time of change are the same.
+Under /user/<user>/.tfy/index/ lies one small file for each folder that input files lie in: closing a file
+takes HDFS half a second, so one for each input file would take hours. What it says of a file counts for as
+long as path, length and time of change are the same.
 """
 
 from __future__ import annotations
@@ -9,44 +10,60 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from tfy.contract import from_json, to_json
 from tfy.errors import InternalError, SpecError, UnreachableError
 from tfy.shares import RecordCounts
-from tfy.storage.hdfs import DeniedError, FileInfo, NotFoundError, Storage
+from tfy.storage.hdfs import DeniedError, FileInfo, NotFoundError, OpenFile, Storage
 from tfy.storage.tfrecord import RecordIndex, count_records, find_offset
 from tfy.yarn.side_by_side import side_by_side
 
 _THREADS = 4
+_SMALL_FILE_THREADS = 16
 _TOLD_EVERY_S = 5.0
+# To step through a file of this many bytes takes seconds.
+_LARGE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderCounts:
+    """What is remembered of the files in one folder, as it stands on HDFS."""
+
+    folder: str
+    files: tuple[RecordIndex, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFolder:
-    """Where counts are remembered: a folder on `storage`, by its URI. With `keeps` false only read."""
+    """Where counts are remembered: a folder on `storage`, by its URI. With `keeps` false only read.
+
+    While a count goes on, it is written every `every_s` seconds at most.
+    """
 
     storage: Storage
     folder: str
     keeps: bool
+    every_s: float = 60.0
 
-    def fetch(self, file: FileInfo) -> RecordIndex | None:
-        """What is remembered of a file; None where there is nothing, or it has changed since."""
+    def fetch(self, folder: str) -> dict[str, RecordIndex]:
+        """What is remembered of the files in an input folder, by URI; nothing where it is torn."""
         try:
-            index = from_json(self.storage.read(self._path(file)), RecordIndex)
+            found = from_json(self.storage.read(self._path(folder)), FolderCounts)
         except (NotFoundError, InternalError):
-            return None
-        same = (index.path, index.length, index.modified_ms) == (file.uri, file.length, file.modified_ms)
-        return index if same else None
+            return {}
+        return {known.path: known for known in found.files} if found.folder == folder else {}
 
-    def keep(self, file: FileInfo, index: RecordIndex) -> None:
-        """Remembers it, for whoever asks next."""
+    def keep(self, folder: str, files: Iterable[RecordIndex]) -> None:
+        """Remembers this of an input folder and nothing else, for whoever asks next."""
         if self.keeps:
-            self.storage.publish(self._path(file), to_json(index))
+            self.storage.make_folder(self.folder)
+            found = FolderCounts(folder=folder, files=tuple(files))
+            self.storage.publish(self._path(folder), to_json(found))
 
-    def _path(self, file: FileInfo) -> str:
-        return f"{self.folder}/{hashlib.sha256(file.uri.encode()).hexdigest()}.json"
+    def _path(self, folder: str) -> str:
+        return f"{self.folder}/{hashlib.sha256(folder.encode()).hexdigest()}.json"
 
 
 def count_inputs(
@@ -54,37 +71,45 @@ def count_inputs(
     files: Sequence[FileInfo],
     index: IndexFolder,
     narrate: Callable[[str], None],
-    *,
-    with_marks: bool,
 ) -> tuple[RecordCounts, frozenset[int]]:
     """The records of each file, and which files are compressed, by their place in `files`.
 
-    Where files are split (`with_marks`) their records can be located, too.
+    To locate a record reads its file again, from the last one located there on.
 
     Raises SpecError, which names the file, where it cannot be read, is no TFRecord file or is broken.
     """
     progress = _Progress(narrate, sum(file.length for file in files))
-    if index.keeps:
-        index.storage.make_folder(index.folder)
+    memory = _Memory(index, files, narrate)
 
     def count(file: FileInfo) -> RecordIndex:
-        known = index.fetch(file)
+        known = memory.find(file)
         if known is None:
             known = _count(system_of(file.uri), file, progress)
-            try:
-                index.keep(file, known)
-            except UnreachableError as error:
-                narrate(f"input: the count of {file.uri} is not remembered: {error.message}")
+            memory.add(known)
         else:
             progress.add(file.length)
-        # A thousand marks of each of many files are a gigabyte.
-        return known if with_marks else replace(known, marks=())
+        return known
 
-    found = side_by_side(count, files, threads=_THREADS)
+    try:
+        found = side_by_side(count, files, threads=_THREADS)
+    finally:
+        memory.publish()
+    reached: dict[int, tuple[int, int]] = {}
 
     def locate(place: int, number: int) -> int:
-        opened = system_of(files[place].uri).open(files[place].uri)
-        return find_offset(opened.read, found[place], number)
+        file, known = files[place], reached.get(place, (0, 0))
+        if number >= found[place].records:
+            return file.length
+        if number < known[0]:
+            known = (0, 0)
+        if number != known[0]:
+            if file.length > _LARGE:
+                narrate(f"input: looking for record {number:,} of {file.uri}")
+            opened = _open(system_of(file.uri), file)
+            known = (number, find_offset(opened.read, found[place], number, known=known))
+            # Shares are cut in the order of the records: no file is read twice.
+            reached[place] = known
+        return known[1]
 
     records = tuple(known.records for known in found)
     compressed = frozenset(place for place, known in enumerate(found) if known.format != "plain")
@@ -92,24 +117,78 @@ def count_inputs(
 
 
 def _count(system: Storage, file: FileInfo, progress: _Progress) -> RecordIndex:
-    try:
-        opened = system.open(file.uri)
-    except DeniedError as error:
-        raise SpecError(f"input: {file.uri} cannot be read: {error.message}") from error
-    except NotFoundError as error:
-        raise SpecError(f"input: {file.uri} has vanished since it was listed") from error
+    opened = _open(system, file)
 
     def read(offset: int, size: int) -> bytes:
         data = opened.read(offset, size)
         progress.add(size)
         return data
 
+    return count_records(read, file.uri, file.length, file.modified_ms)
+
+
+def _open(system: Storage, file: FileInfo) -> OpenFile:
+    try:
+        opened = system.open(file.uri)
+    except DeniedError as error:
+        raise SpecError(f"input: {file.uri} cannot be read: {error.message}") from error
+    except NotFoundError as error:
+        raise SpecError(f"input: {file.uri} has vanished since it was listed") from error
     if opened.length != file.length:
         raise SpecError(
             f"input: {file.uri} had {file.length:,} bytes when it was listed and has {opened.length:,} now",
             hint="it is still being written: submit once it is complete",
         )
-    return count_records(read, file.uri, file.length, file.modified_ms)
+    return opened
+
+
+class _Memory:
+    """What is known of the files, for several threads; what is new is written now and then and at the end."""
+
+    def __init__(self, index: IndexFolder, files: Sequence[FileInfo], narrate: Callable[[str], None]) -> None:
+        self._index = index
+        self._narrate = narrate
+        folders = sorted({_folder_of(file.uri) for file in files})
+        fetched = side_by_side(index.fetch, folders, threads=_SMALL_FILE_THREADS)
+        self._known = dict(zip(folders, fetched, strict=True))
+        self._changed: set[str] = set()
+        self._lock = threading.Lock()
+        self._publishing = threading.Lock()
+        self._due = time.monotonic() + index.every_s
+
+    def find(self, file: FileInfo) -> RecordIndex | None:
+        """What is remembered of a file; None where there is nothing, or it has changed since."""
+        known = self._known[_folder_of(file.uri)].get(file.uri)
+        if known is None or (known.length, known.modified_ms) != (file.length, file.modified_ms):
+            return None
+        return known
+
+    def add(self, counted: RecordIndex) -> None:
+        folder = _folder_of(counted.path)
+        with self._lock:
+            self._known[folder][counted.path] = counted
+            self._changed.add(folder)
+        # One thread writes, the others go on counting.
+        if time.monotonic() >= self._due and self._publishing.acquire(blocking=False):
+            try:
+                self.publish()
+            finally:
+                self._due = time.monotonic() + self._index.every_s
+                self._publishing.release()
+
+    def publish(self) -> None:
+        """Writes what is new. Where that fails it is said, and does not matter otherwise."""
+        with self._lock:
+            new = [(folder, tuple(self._known[folder].values())) for folder in sorted(self._changed)]
+            self._changed.clear()
+        try:
+            side_by_side(lambda item: self._index.keep(*item), new, threads=_SMALL_FILE_THREADS)
+        except UnreachableError as error:
+            self._narrate(f"input: counts of records are not remembered: {error.message}")
+
+
+def _folder_of(uri: str) -> str:
+    return uri.rpartition("/")[0]
 
 
 @dataclass(slots=True)
