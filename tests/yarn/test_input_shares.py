@@ -42,12 +42,12 @@ def test_whole_files_are_looked_at(folder: InputFolder, tasks: int) -> None:
     ("lengths", "ranges", "expected"),
     [
         ([5] * 1000, False, set(range(1000))),
-        ([5] * 700 + [6] + [5] * 700, False, {0, 700, 1400}),
-        ([6] + [5] * 1000, False, {0, 1000}),
+        ([5] * 1200 + [6] + [5] * 10, False, {*range(997), 1200, 1210}),
+        ([5, *range(100_000, 0, -1), 5], False, {0, *range(1, 999), 100_001}),
         ([5] * 1001, True, set(range(1001))),
     ],
 )
-def test_of_very_many_whole_files_three_are_looked_at(
+def test_of_very_many_whole_files_the_ends_and_the_largest_are_looked_at(
     lengths: list[int], ranges: bool, expected: set[int]
 ) -> None:
     files = [
