@@ -73,7 +73,7 @@ def place_at(web: Web) -> Place:
 @contextmanager
 def running(answer: Callable[[str], Answer]) -> Iterator[tuple[NodeManagers, Place, Web]]:
     with serve(answer) as web:
-        yield NodeManagers("http", "me", limit_s=5.0), place_at(web), web
+        yield NodeManagers("http", "me", limit_s=5.0, ask_state_s=0.0), place_at(web), web
 
 
 def test_a_container_is_listed() -> None:
@@ -85,6 +85,22 @@ def test_a_container_is_listed() -> None:
             node.state = state
             assert nodes.look(place).final
         node.files = {}
+        with pytest.raises(GoneError):
+            nodes.look(place)
+
+
+def test_a_container_that_ran_a_moment_ago_is_not_asked_for_its_state() -> None:
+    node = Node()
+    with serve(node.answer) as web:
+        nodes, place = NodeManagers("http", "me", limit_s=5.0, ask_state_s=60.0), place_at(web)
+        nodes.look(place)
+        node.files["worker-1.log"] += b"more"
+        node.state = "DONE"
+        # Not known to have ended, it is looked at again.
+        assert nodes.look(place) == Listing({"worker-1.log": len(LOG) + 4, "prelaunch.err": 0}, final=False)
+        assert [urlsplit(path).path for path in web.asked] == [LOGS.removesuffix("/logs"), LOGS, LOGS]
+        # Where there is nothing, whether it is known at all decides.
+        node.files, node.state = {}, None
         with pytest.raises(GoneError):
             nodes.look(place)
 

@@ -8,6 +8,7 @@ from both follows exactly which bytes came.
 from __future__ import annotations
 
 import http.client
+import math
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +24,8 @@ from tfy.yarn.logs_model import PIECE_BYTES, GoneError, Listing, Place, read_hea
 REST_LIMIT_S = 10.0
 # A node that did not answer is not asked again for this long: the others' logs go on meanwhile.
 _REST_OF_A_NODE_S = 10.0
+# Whether a container has ended is asked no more often than this: one question less a round.
+_ASK_STATE_S = 2.0
 # More than a busy program writes between two answers.
 _SLACK_BYTES = 64 << 10
 _TRIES = 8
@@ -65,17 +68,29 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class NodeManagers:
     """The web services of a cluster's NodeManagers, as a source of logs."""
 
-    def __init__(self, scheme: str, user: str, *, limit_s: float = REST_LIMIT_S) -> None:
-        """`scheme` is http or https; `limit_s` holds for each answer of the network."""
+    def __init__(
+        self, scheme: str, user: str, *, limit_s: float = REST_LIMIT_S, ask_state_s: float = _ASK_STATE_S
+    ) -> None:
+        """`scheme` is http or https; `limit_s` holds for each answer of the network.
+
+        A container that ran is taken to run still for `ask_state_s` seconds: its end is known later, never
+        too early.
+        """
         self._scheme = scheme
         self._user = user
         self._limit_s = limit_s
+        self._ask_state_s = ask_state_s
+        self._ran: dict[str, float] = {}
         # The environment's proxies are for the world outside.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
         self._silent: dict[str, float] = {}
 
     def look(self, place: Place) -> Listing:
         """The container's files at this moment."""
+        if time.monotonic() < self._ran.get(place.container_id, -math.inf) + self._ask_state_s:
+            sizes = self._list(place)
+            if sizes:
+                return Listing(sizes, final=False)
         # The state first: what a container that had ended by then has written is all there will be.
         known, ended = True, False
         try:
@@ -83,17 +98,22 @@ class NodeManagers:
             ended = answer.container.state in _ENDED_STATES
         except GoneError:
             known, ended = False, True
+        sizes = self._list(place)
+        if not sizes and not known:
+            raise GoneError(f"{place.container_id}: {place.node_web} has no logs of it")
+        if not ended:
+            self._ran[place.container_id] = time.monotonic()
+        return Listing(sizes, ended)
+
+    def _list(self, place: Place) -> dict[str, int]:
         logs = self._ask(place, "/logs", lambda body: _decode(body.read(), _Logs))
         infos = logs.container_logs_info
-        sizes = {
+        return {
             file.file_name: int(file.file_size)
             for info in (infos if isinstance(infos, list) else [infos])
             if info.log_aggregation_type == "LOCAL"
             for file in _as_list(info.container_log_info)
         }
-        if not sizes and not known:
-            raise GoneError(f"{place.container_id}: {place.node_web} has no logs of it")
-        return Listing(sizes, ended)
 
     def read(self, place: Place, name: str, start: int, size: int) -> bytes:
         """A piece of a file from byte `start`, of a file that had at least `size` bytes; empty at its end."""
