@@ -5,6 +5,7 @@ It stands for the world outside; each look at the job lets the next thing happen
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -36,6 +37,8 @@ class Container:
     aggregated: bool = False
     ended: bool = False
     unreachable: bool = False
+    silence: threading.Event | None = None
+    """Its NodeManager answers once this is set, or gives up."""
 
     def write(self, text: str | bytes, time: float | None = None) -> None:
         """Its program writes; with `time`, its node notes when."""
@@ -75,6 +78,10 @@ class World:
         """Whether the driver has told of the containers."""
         self.trouble: str | None = None
         """Why its word cannot be read."""
+        self.copied: list[str] = []
+        """The containers whose programs' aggregated logs were read, piece by piece."""
+        self.refusal: str | None = None
+        """Why the aggregated logs cannot be read."""
 
     def end_job(self, aggregation: str = "SUCCEEDED") -> None:
         """The application has ended."""
@@ -120,6 +127,8 @@ class _Live:
 
     def look(self, place: Place) -> Listing:
         container = self._find(place)
+        if container.silence is not None and not container.silence.wait(10):
+            raise UnreachableError("the NodeManager n:1 does not answer: timed out")
         return Listing({name: len(data) for name, data in container.files.items()}, container.ended)
 
     def read(self, place: Place, name: str, start: int, size: int) -> bytes:
@@ -140,6 +149,8 @@ class _Aggregated:
         self._world = world
 
     def list_containers(self, application_id: str) -> Mapping[str, Mapping[str, int]]:
+        if self._world.refusal is not None:
+            raise UnreachableError(self._world.refusal)
         number = application_id.rpartition("_")[2]
         found = {
             container.id: {name: len(data) for name, data in container.files.items()}
@@ -157,4 +168,6 @@ class _Aggregated:
         return Listing(listed[place.container_id], final=True)
 
     def read(self, place: Place, name: str, start: int, size: int) -> bytes:
+        if name.endswith(".log"):
+            self._world.copied.append(place.container_id)
         return self._world.containers[place.container_id].files[name][start:size][:PIECE_BYTES]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.yarn.logs_world import Container, World
 from tests.yarn.test_logs import ALL, FOLLOW, worker
 from tfy.errors import UnreachableError
+from tfy.yarn.logs_model import LogRequest
 
 
 def test_where_yarn_keeps_no_logs_it_says_so_after_what_there_was() -> None:
@@ -81,3 +84,63 @@ def test_where_the_drivers_word_cannot_be_read_what_yarn_collects_is_waited_for(
 
     world.steps = [lambda: None, lambda: None, collect]
     assert world.texts(ALL) == ["worker:0 x"]
+
+
+def test_of_several_reasons_the_first_that_is_more_than_absence_is_told() -> None:
+    first = worker(0)
+    world = World(first, tasks=("worker:0",))
+    first.write("x\n")
+    first.vanish()
+    world.refusal = "the aggregated logs cannot be read: AccessControlException: Permission denied"
+    world.end_job()
+    with pytest.raises(UnreachableError, match=r"cannot be read: .*Permission denied"):
+        world.texts(ALL)
+
+
+@pytest.mark.parametrize("request_", [ALL, FOLLOW])
+def test_of_two_absences_the_one_that_is_waited_for_is_told(request_: LogRequest) -> None:
+    first = worker(0)
+    world = World(first, tasks=("worker:0",))
+
+    def end() -> None:
+        first.vanish()
+        world.end_job()
+
+    world.steps = [lambda: None, end] if request_.follow else [end]
+    with pytest.raises(UnreachableError, match="cannot be read: no aggregated logs"):
+        list(world.lines(request_))
+
+
+def test_a_silent_host_does_not_keep_the_others_lines_back() -> None:
+    first, second = worker(0), worker(1)
+    second.silence = threading.Event()
+    world = World(first, second)
+    first.write("seen\n")
+    second.write("seen later\n")
+
+    def end() -> None:
+        first.end()
+        second.end()
+        world.end_job()
+
+    lines = world.lines(FOLLOW)
+    assert next(lines).line == "seen"
+    second.silence.set()
+    world.steps = [lambda: None, end]
+    assert [line.line for line in lines] == ["seen later"]
+    # Nobody gave it up: it was heard when it answered.
+    assert world.told == []
+
+
+def test_logs_of_one_task_are_copied_one_after_another() -> None:
+    """What is not merged needs room for one log only."""
+    first, again = worker(0), worker(0, number=7)
+    world = World(first, again, tasks=("worker:0", "worker:1"))
+    for container in (first, again):
+        container.write("".join(f"{container.id} {number}\n" for number in range(200)), time=1.0)
+        container.aggregate()
+    world.end_job()
+    assert len(world.texts(LogRequest(tasks=("worker:0",)))) == 400
+    half = len(world.copied) // 2
+    assert half > 1
+    assert world.copied == [first.id] * half + [again.id] * half

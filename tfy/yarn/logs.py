@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from tfy.errors import UnreachableError
 from tfy.states import JobState
 from tfy.yarn.follow import JobView
+from tfy.yarn.logs_look import Lookout, try_look
 from tfy.yarn.logs_model import (
     GoneError,
     Listing,
@@ -33,6 +35,10 @@ POLL_S = 0.5
 AGGREGATION_LIMIT_S = 120.0
 # A ResourceManager that restarts is back within this time.
 _UNREACHABLE_LIMIT_S = 60.0
+# A host that answers later than this holds the others' lines up no longer.
+_PATIENCE_S = 1.0
+# More than all limits of a NodeManager's web service together: who looks once hears everybody.
+_LOOK_LIMIT_S = 120.0
 # After this long in silence the user is told what is being waited for.
 _SAY_AFTER_S = 3.0
 _PENDING = ("", "NOT_START", "RUNNING", "RUNNING_WITH_FAILURE")
@@ -72,6 +78,25 @@ class _Container:
         self.done = False
         self.trouble: UnreachableError | None = None
 
+    def take(self, answer: Listing | UnreachableError, *, last_resort: bool) -> Listing | None:
+        """The listing, where it can be gone on with; else the trouble is known.
+
+        An absence hides no other reason, and is told by the source that is the last resort.
+        """
+        if isinstance(answer, Listing):
+            for stream in self.streams.values():
+                if answer.sizes.get(stream.name, 0) < stream.position:
+                    # Its files are being removed: what it lists is not what there was.
+                    answer = GoneError(f"{stream.name} is no longer there")
+                    break
+            else:
+                self.trouble = None
+                return answer
+        absent = isinstance(self.trouble, GoneError) and last_resort
+        if self.trouble is None or absent or not isinstance(answer, GoneError):
+            self.trouble = answer
+        return None
+
 
 class _Reader:
     """Goes round the job's containers until all is read that was asked for."""
@@ -91,6 +116,9 @@ class _Reader:
         self._request = request
         self._narrate = narrate
         self._tasks = select_tasks(sources.task_names, request.tasks)
+        # One task's containers ran one after another: to follow each other they need no merging.
+        self._one = len(self._tasks) == 1 and not (request.driver or request.system)
+        self._lookout = Lookout(sources.live)
         self._finder = Finder(sources, self._tasks, request, self._tell_once)
         self._containers: dict[str, _Container] = {}
         # Of a job that has ended before, the NodeManagers know nothing but for the first seconds.
@@ -142,38 +170,54 @@ class _Reader:
 
     # --- reading ------------------------------------------------------------------------------
     def _read_all(self) -> Iterator[LogLine]:
-        """What is new everywhere, merged by time."""
-        ready = [(container, found) for container in self._open() if (found := self._look(container))]
+        """What is new everywhere, merged by time.
+
+        Merging needs the next line of every log: all aggregated ones lie in copies side by side meanwhile.
+        Those of one task alone are read, and copied, one after another.
+        """
+        ready = self._look()
         parts = [
             self._read(container, name, source, listing)
-            for container, (source, listing) in ready
+            for container, source, listing in ready
             for name in self._finder.wanted(container.place, listing.sizes)
         ]
-        yield from heapq.merge(*parts, key=lambda line: line.time or 0.0)
-        for container, (_, listing) in ready:
+        if self._one:
+            yield from chain.from_iterable(parts)
+        else:
+            yield from heapq.merge(*parts, key=lambda line: line.time or 0.0)
+        for container, _, listing in ready:
             container.done = listing.final and container.trouble is None
 
-    def _look(self, container: _Container) -> tuple[LogSource, Listing] | None:
-        """The source that has the container now, and what it has of it."""
+    def _look(self) -> list[tuple[_Container, LogSource, Listing]]:
+        """The containers that can be read now, with the source of each and what it has of it."""
         live, aggregated = self._sources.live, self._sources.aggregated
+        containers = missing = self._open()
+        found: dict[str, tuple[LogSource, Listing]] = {}
+        for container in containers:
+            container.trouble = None
         for source in (aggregated, live) if self._ended_before else (live, aggregated):
-            try:
-                listing = source.look(container.place)
-                for stream in container.streams.values():
-                    if listing.sizes.get(stream.name, 0) < stream.position:
-                        # Its files are being removed: what it lists is not what there was.
-                        raise GoneError(f"{stream.name} is no longer there")
-            except GoneError as error:
-                container.trouble = error
-            except UnreachableError as error:
-                container.trouble = error
-                if not self._view.state.final:
-                    # A NodeManager that is busy or away has them still.
-                    return None
-            else:
-                container.trouble = None
-                return source, listing
-        return None
+            answers = self._ask(source, [container.place for container in missing])
+            for container in missing:
+                listing = container.take(
+                    answers[container.place.container_id], last_resort=source is aggregated
+                )
+                if listing is not None:
+                    found[container.place.container_id] = source, listing
+            # A NodeManager of a running job that is busy or away has them still.
+            missing = [
+                container
+                for container in missing
+                if isinstance(container.trouble, GoneError)
+                or (container.trouble is not None and self._view.state.final)
+            ]
+        ids = [(container, container.place.container_id) for container in containers]
+        return [(container, *found[container_id]) for container, container_id in ids if container_id in found]
+
+    def _ask(self, source: LogSource, places: list[Place]) -> Mapping[str, Listing | UnreachableError]:
+        if source is self._sources.live:
+            looks_once = not self._request.follow and not self._view.state.final
+            return self._lookout.look(places, patience_s=_LOOK_LIMIT_S if looks_once else _PATIENCE_S)
+        return {place.container_id: try_look(source, place) for place in places}
 
     def _read(
         self, container: _Container, name: str, source: LogSource, listing: Listing
