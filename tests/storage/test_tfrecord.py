@@ -95,6 +95,28 @@ def test_offsets_are_found(records: int) -> None:
         known = (number, expected)
 
 
+def test_large_files_have_marks_far_apart() -> None:
+    data = encode_records([b"x" * (number % 30) for number in range(1000)])
+    index = count_records(reader_of(data), "x", len(data), 7, chunk=64, spacing=5000)
+    offsets = [offset for _, offset in index.marks]
+    assert 3 <= len(offsets) <= len(data) / 5000
+    assert all(5000 <= after - before <= 5200 for before, after in zip([0, *offsets], offsets, strict=False))
+    read = []
+
+    def record(offset: int, size: int) -> bytes:
+        read.append(offset)
+        return data[offset : offset + size]
+
+    for number, begin in (index.marks[0][0] - 1, 0), (index.marks[1][0] + 7, offsets[1]):
+        read.clear()
+        expected = len(encode_records([b"x" * (place % 30) for place in range(number)]))
+        assert find_offset(record, index, number, chunk=64) == expected
+        assert min(read) == begin
+    assert find_offset(record, index, index.marks[1][0], chunk=64) == offsets[1]
+    # Of most files they are none, and all files' counts are held at once.
+    assert count(data).marks == ()
+
+
 def test_an_offset_is_looked_for_from_a_known_record_on() -> None:
     data = encode_records([b"x" * 10] * 100)
     read = []

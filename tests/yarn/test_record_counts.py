@@ -14,7 +14,7 @@ from tests.yarn.input_folder import InputFolder, make_folder
 from tfy.errors import SpecError
 from tfy.storage.hdfs import Storage
 from tfy.yarn.inputs import FileSystems
-from tfy.yarn.record_counts import count_inputs
+from tfy.yarn.record_counts import choose_folders, count_inputs
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -110,3 +110,56 @@ def test_a_long_count_remembers_as_it_goes(folder: InputFolder) -> None:
     counts, _ = count_inputs(of, folder.look("*").files, index, folder.told.append)
     assert counts.records == (4, 4)
     assert len(index.fetch(folder.root)) == 2
+
+
+def test_what_could_not_be_written_is_written_later(folder: InputFolder) -> None:
+    folder.write("a", "b")
+    index = replace(folder.index(), every_s=0.0)
+    systems = FileSystems(folder.storage)
+    folder.storage.write(index.folder, b"a file where the folder should be")
+
+    def of(uri: str) -> Storage:
+        if uri.endswith("/b"):
+            wait_until(
+                lambda: any("not remembered" in text for text in folder.told),
+                limit_s=30,
+                what="that the memory could not be written is not said",
+            )
+            folder.storage.delete(index.folder)
+        return systems.of(uri)
+
+    count_inputs(of, folder.look("*").files, index, folder.told.append)
+    assert sorted(index.fetch(folder.root)) == [f"{folder.root}/a", f"{folder.root}/b"]
+
+
+def test_the_memory_of_a_folder_is_bounded(folder: InputFolder) -> None:
+    index = replace(folder.index(), most_files=3)
+    of = FileSystems(folder.storage).of
+    for names in ("a", "b"), ("c", "d"):
+        folder.write(*names)
+        count_inputs(of, folder.look(f"[{''.join(names)}]").files, index, folder.told.append)
+    known = index.fetch(folder.root)
+    assert len(known) == 3
+    assert {f"{folder.root}/c", f"{folder.root}/d"} < set(known)
+
+
+def test_a_memory_that_cannot_be_read_is_said(folder: InputFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write("a", "b")
+    folder.share("*", unequal="drop")
+    monkeypatch.setenv("HADOOP_USER_NAME", "stranger")
+    stranger = InputFolder(Storage(folder.storage.default_fs, {}), folder.root)
+    counts, _ = count_inputs(
+        FileSystems(stranger.storage).of,
+        folder.look("*").files,
+        stranger.index(keeps=False),
+        stranger.told.append,
+    )
+    assert counts.records == (4, 4)
+    assert any("cannot be read" in text and "Permission denied" in text for text in stranger.told)
+
+
+def test_of_very_many_folders_those_above_are_remembered() -> None:
+    uris = [f"hdfs://nn/data/day={day}/hour={hour}/part-0" for day in range(3) for hour in range(4)]
+    assert len(set(choose_folders(uris, most=12))) == 12
+    assert set(choose_folders(uris, most=11)) == {f"hdfs://nn/data/day={day}" for day in range(3)}
+    assert set(choose_folders(uris, most=2)) == {"hdfs://nn/data"}

@@ -21,6 +21,8 @@ ReadRange = Callable[[int, int], bytes]
 HEADER = 12
 _AROUND = 16  # of a record's bytes those that are not its content
 CHUNK = 8 << 20
+# A few seconds' reading. With marks as far apart, those of very many files are few enough to hold.
+MARK_SPACING = 128 << 20
 _WINDOW_BITS = {"gzip": 31, "zlib": 15}
 
 _LENGTH = struct.Struct("<Q")
@@ -41,13 +43,18 @@ class NotRecordsError(RecordFileError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordIndex:
-    """What counting a file gave. It holds for the file at `path` of this length and time of change."""
+    """What counting a file gave. It holds for the file at `path` of this length and time of change.
+
+    `marks` are (number, offset) of records that stand at least `MARK_SPACING` bytes apart, in order:
+    none of most files, nor of one that is compressed, where nobody can begin to read in its middle.
+    """
 
     path: str
     length: int
     modified_ms: int
     format: Format
     records: int
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 def masked_crc32c(data: bytes) -> int:
@@ -87,18 +94,32 @@ def detect_format(path: str, head: bytes) -> Format:
 
 
 def count_records(
-    read: ReadRange, path: str, length: int, modified_ms: int, *, chunk: int = CHUNK
+    read: ReadRange,
+    path: str,
+    length: int,
+    modified_ms: int,
+    *,
+    chunk: int = CHUNK,
+    spacing: int = MARK_SPACING,
 ) -> RecordIndex:
     """Counts a file's records; it is read once, from its beginning to its end, `chunk` bytes at a time.
 
     Raises RecordFileError where it is no TFRecord file or breaks off inside a record.
     """
     form = detect_format(path, read(0, min(HEADER, length)))
+    marks = _Marks(spacing)
     if form == "plain":
-        records = _walk(_Source(read, path, length, chunk), 0)[0]
+        records = _walk(_Source(read, path, length, chunk), 0, marks=marks)[0]
     else:
         records = _count_inflated(_inflate(_Source(read, path, length, chunk), form), path)
-    return RecordIndex(path=path, length=length, modified_ms=modified_ms, format=form, records=records)
+    return RecordIndex(
+        path=path,
+        length=length,
+        modified_ms=modified_ms,
+        format=form,
+        records=records,
+        marks=tuple(marks.found),
+    )
 
 
 def find_offset(
@@ -106,10 +127,11 @@ def find_offset(
 ) -> int:
     """Where record `number` (from 0) of a plain file begins; the file's length for the number of all.
 
-    The file is read from `known` on, the number and the offset of that record or of one before it.
+    The file is read from its last mark on, or from `known`: number and offset of that record or one before.
     """
     if number >= index.records:
         return index.length
+    known = max([known, *(mark for mark in index.marks if mark[0] <= number)])
     source = _Source(read, index.path, index.length, chunk)
     return _walk(source, known[1], limit=number - known[0])[1]
 
@@ -122,7 +144,23 @@ class _Source:
     chunk: int
 
 
-def _walk(source: _Source, start: int, *, limit: int | None = None) -> tuple[int, int]:
+class _Marks:
+    """Records at least `spacing` bytes apart."""
+
+    def __init__(self, spacing: int) -> None:
+        self.found: list[tuple[int, int]] = []
+        self._spacing = spacing
+        self._due = spacing
+
+    def add(self, number: int, offset: int) -> None:
+        if offset >= self._due:
+            self.found.append((number, offset))
+            self._due = offset + self._spacing
+
+
+def _walk(
+    source: _Source, start: int, *, limit: int | None = None, marks: _Marks | None = None
+) -> tuple[int, int]:
     """Steps over records from the one at `start` on: how many, and where the next begins.
 
     At most `limit` of them; without one, to the file's end, which must be a record's.
@@ -135,6 +173,8 @@ def _walk(source: _Source, start: int, *, limit: int | None = None) -> tuple[int
         # Every chunk begins with a header: whoever lost his way notices here.
         if not is_header(chunk):
             raise _broken(source.path, offset)
+        if marks is not None:
+            marks.add(count, offset)
         while at <= end and count != stop:
             last = at
             at += unpack(chunk, at)[0] + _AROUND

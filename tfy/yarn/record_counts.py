@@ -1,8 +1,8 @@
 """How many records the input's files have: counted once, and remembered on HDFS.
 
-Under /user/<user>/.tfy/index/ lies one small file for each folder that input files lie in: closing a file
-takes HDFS half a second, so one for each input file would take hours. What it says of a file counts for as
-long as path, length and time of change are the same.
+Under /user/<user>/.tfy/index/ lies one file for each folder that input files lie in (`choose_folders`):
+closing a file takes HDFS half a second, so one for each input file would take hours. What it says of a
+file counts for as long as path, length and time of change are the same.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tfy.yarn.side_by_side import side_by_side
 _THREADS = 4
 _SMALL_FILE_THREADS = 16
 _TOLD_EVERY_S = 5.0
+_MOST_FOLDERS = 256
 # To step through a file of this many bytes takes seconds.
 _LARGE = 1 << 30
 
@@ -39,13 +40,15 @@ class FolderCounts:
 class IndexFolder:
     """Where counts are remembered: a folder on `storage`, by its URI. With `keeps` false only read.
 
-    While a count goes on, it is written every `every_s` seconds at most.
+    While a count goes on, it is written every `every_s` seconds at most. Of one input folder at most
+    `most_files` are remembered (some 200 bytes each), those of the present input first, then the newest.
     """
 
     storage: Storage
     folder: str
     keeps: bool
     every_s: float = 60.0
+    most_files: int = 200_000
 
     def fetch(self, folder: str) -> dict[str, RecordIndex]:
         """What is remembered of the files in an input folder, by URI; nothing where it is torn."""
@@ -148,23 +151,32 @@ class _Memory:
     def __init__(self, index: IndexFolder, files: Sequence[FileInfo], narrate: Callable[[str], None]) -> None:
         self._index = index
         self._narrate = narrate
-        folders = sorted({_folder_of(file.uri) for file in files})
-        fetched = side_by_side(index.fetch, folders, threads=_SMALL_FILE_THREADS)
+        chosen = choose_folders([file.uri for file in files], most=_MOST_FOLDERS)
+        self._folders = {file.uri: folder for file, folder in zip(files, chosen, strict=True)}
+        folders = sorted(set(chosen))
+        fetched = side_by_side(self._fetch, folders, threads=_SMALL_FILE_THREADS)
         self._known = dict(zip(folders, fetched, strict=True))
         self._changed: set[str] = set()
         self._lock = threading.Lock()
         self._publishing = threading.Lock()
         self._due = time.monotonic() + index.every_s
 
+    def _fetch(self, folder: str) -> dict[str, RecordIndex]:
+        try:
+            return self._index.fetch(folder)
+        except UnreachableError as error:
+            self._narrate(f"input: remembered counts of records cannot be read: {error.message}")
+            return {}
+
     def find(self, file: FileInfo) -> RecordIndex | None:
         """What is remembered of a file; None where there is nothing, or it has changed since."""
-        known = self._known[_folder_of(file.uri)].get(file.uri)
+        known = self._known[self._folders[file.uri]].get(file.uri)
         if known is None or (known.length, known.modified_ms) != (file.length, file.modified_ms):
             return None
         return known
 
     def add(self, counted: RecordIndex) -> None:
-        folder = _folder_of(counted.path)
+        folder = self._folders[counted.path]
         with self._lock:
             self._known[folder][counted.path] = counted
             self._changed.add(folder)
@@ -179,12 +191,28 @@ class _Memory:
     def publish(self) -> None:
         """Writes what is new. Where that fails it is said, and does not matter otherwise."""
         with self._lock:
-            new = [(folder, tuple(self._known[folder].values())) for folder in sorted(self._changed)]
+            new = [(folder, self._choose(folder)) for folder in sorted(self._changed)]
             self._changed.clear()
         try:
             side_by_side(lambda item: self._index.keep(*item), new, threads=_SMALL_FILE_THREADS)
         except UnreachableError as error:
+            with self._lock:
+                self._changed |= {folder for folder, _ in new}
             self._narrate(f"input: counts of records are not remembered: {error.message}")
+
+    def _choose(self, folder: str) -> list[RecordIndex]:
+        known = list(self._known[folder].values())
+        if len(known) > self._index.most_files:
+            known.sort(key=lambda index: (index.path not in self._folders, -index.modified_ms))
+        return known[: self._index.most_files]
+
+
+def choose_folders(uris: Sequence[str], *, most: int) -> list[str]:
+    """Under which folder each file is remembered: its own; where these are more than `most`, one above."""
+    folders = [_folder_of(uri) for uri in uris]
+    while len(set(folders)) > most:
+        folders = [_folder_of(folder) for folder in folders]
+    return folders
 
 
 def _folder_of(uri: str) -> str:
