@@ -86,15 +86,20 @@ def test_where_the_drivers_word_cannot_be_read_what_yarn_collects_is_waited_for(
     assert world.texts(ALL) == ["worker:0 x"]
 
 
-def test_of_several_reasons_the_first_that_is_more_than_absence_is_told() -> None:
+@pytest.mark.parametrize("ended_before", [True, False])
+@pytest.mark.parametrize("away", [True, False])
+def test_why_the_aggregated_logs_cannot_be_read_is_told_whatever_the_node_says(
+    away: bool, ended_before: bool
+) -> None:
     first = worker(0)
     world = World(first, tasks=("worker:0",))
     first.write("x\n")
     first.vanish()
+    first.unreachable = away
     world.refusal = "the aggregated logs cannot be read: AccessControlException: Permission denied"
-    world.end_job()
+    world.steps = [world.end_job] if ended_before else [lambda: None, world.end_job]
     with pytest.raises(UnreachableError, match=r"cannot be read: .*Permission denied"):
-        world.texts(ALL)
+        world.texts(FOLLOW)
 
 
 @pytest.mark.parametrize("request_", [ALL, FOLLOW])

@@ -81,7 +81,7 @@ class _Container:
     def take(self, answer: Listing | UnreachableError, *, last_resort: bool) -> Listing | None:
         """The listing, where it can be gone on with; else the trouble is known.
 
-        An absence hides no other reason, and is told by the source that is the last resort.
+        An absence hides no cause; of two of a kind the word of the source that is the last resort is told.
         """
         if isinstance(answer, Listing):
             for stream in self.streams.values():
@@ -92,8 +92,8 @@ class _Container:
             else:
                 self.trouble = None
                 return answer
-        absent = isinstance(self.trouble, GoneError) and last_resort
-        if self.trouble is None or absent or not isinstance(answer, GoneError):
+        was_absent, absent = isinstance(self.trouble, GoneError), isinstance(answer, GoneError)
+        if self.trouble is None or (was_absent and not absent) or (was_absent == absent and last_resort):
             self.trouble = answer
         return None
 
