@@ -169,7 +169,7 @@ def test_the_tasks_lines_are_merged_by_time(cluster: LocalHadoop, numbered: Numb
     times = [line["time"] for line in lines]
     assert times == sorted(times)
     # The last bursts of both took a second: they alternate.
-    tasks = [line["task"] for line in lines[-(LINES - EARLY) :]]
+    tasks = [line["task"] for line in lines[-2 * (LINES - EARLY) :]]
     assert sum(one != other for one, other in pairwise(tasks)) >= 2
 
 

@@ -44,7 +44,11 @@ class _Copy:
 
 
 class AggregatedLogs:
-    """The aggregated logs of one user's applications, as a source of logs."""
+    """The aggregated logs of one user's applications, as a source of logs.
+
+    Hadoop gives out the end of a log, not a piece: a log is copied from where it is read first (with a tail,
+    its last bytes only), and the copy goes when its end has been read.
+    """
 
     def __init__(self, start: Callable[[], JavaGateway], owner: str, scratch: Path) -> None:
         """`start` starts the Java process, or returns the one that runs; copies lie in `scratch`."""
