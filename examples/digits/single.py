@@ -75,14 +75,16 @@ def main():
     def step(batches):
         return learn(*next(batches))
 
-    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+    steps = tf.Variable(0, dtype=tf.int64)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, steps=steps)
     manager = tf.train.CheckpointManager(checkpoint, args.model_dir, max_to_keep=3)
     checkpoint.restore(manager.latest_checkpoint)
     for _ in range(args.epochs):
         losses = [step(batches) for _ in range(args.steps)]
+        steps.assign_add(args.steps)
         path = manager.save()
         accuracy = evaluate(model, tf.io.gfile.glob(args.test), args.batch)
-        count = int(optimizer.iterations.numpy())
+        count = int(steps.numpy())
         print(f"step {count}: loss {np.mean(losses):.4f}, test accuracy {accuracy:.4f}, saved {path}")
 
 

@@ -77,14 +77,16 @@ def main():
     def step(batches):
         return tf.distribute.get_strategy().run(learn, args=next(batches))
 
-    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+    steps = tf.Variable(0, dtype=tf.int64)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, steps=steps)
     manager = job.checkpoint_manager(checkpoint)
     checkpoint.restore(manager.latest_checkpoint)
     for _ in range(args.epochs):
         losses = coordinator.fetch([coordinator.schedule(step, args=(batches,)) for _ in range(args.steps)])
+        steps.assign_add(args.steps)
         path = manager.save()
         accuracy = evaluate(model, tf.io.gfile.glob(args.test), args.batch)
-        count = int(optimizer.iterations.numpy())
+        count = int(steps.numpy())
         job.report(step=count, loss=np.mean(losses), test_accuracy=accuracy, checkpoint=path)
         print(f"step {count}: loss {np.mean(losses):.4f}, test accuracy {accuracy:.4f}, saved {path}")
 
