@@ -103,7 +103,7 @@ def test_verbs_are_offered() -> None:
 def test_the_cluster_is_asked_quietly(cluster: LocalHadoop) -> None:
     done = complete("tfy status ", cluster.environ)
     assert done.stderr == ""
-    assert all(line.startswith("plain,") for line in done.stdout.splitlines())
+    assert all(line.startswith("plain,") for line in done.stdout.splitlines() if line)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

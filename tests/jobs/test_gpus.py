@@ -77,7 +77,7 @@ class Meeting:
         """The job's lines that bring its tasks here."""
         return (
             f'strategy: none\nargs: ["{self.uri}", "{self.path}"]\n'
-            f"checkpoint: {{dir: {self.uri}{self.path}/checkpoints}}\ntasks:\n{tasks}"
+            f"checkpoint: {{dir: {self.uri}{self.path}-checkpoints}}\ntasks:\n{tasks}"
         )
 
     def read(self) -> dict[str, dict[str, str]]:

@@ -34,6 +34,7 @@ def folder(storage: Storage) -> Iterator[str]:
     storage.make_folder(uri, mode=0o755)
     yield uri
     storage.delete(uri)
+    storage.delete(f"{storage.default_fs}/user/rival")
 
 
 def make_plan(folder: str, **changes: object) -> Plan:
