@@ -84,7 +84,7 @@ def show(record_bytes: int, speeds: dict[str, list[float]]) -> None:
 
 def main(argv: list[str]) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", default=f"hdfs:///tmp/bench-records-{os.getpid()}")
     parser.add_argument("--size-mib", type=int, default=512)
     parser.add_argument("--repeats", type=int, default=7)

@@ -11,12 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def call_within(limit_s: float, call: Callable[[], T], *, thread: str) -> T:
-    """The result of `call`, which alone might never return and be deaf to Ctrl-C.
-
-    Raises what `call` raises, and `TimeoutError` once `limit_s` seconds are over. A call that never
-    returns keeps its thread, named `thread`, which ends with the process.
-    """
+def begin(call: Callable[[], T], *, thread: str) -> Future[T]:
+    """Begins `call` in a thread named `thread`, which ends with the process; what it gives or raises."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -26,6 +22,16 @@ def call_within(limit_s: float, call: Callable[[], T], *, thread: str) -> T:
             future.set_exception(error)
 
     threading.Thread(target=run, name=thread, daemon=True).start()
+    return future
+
+
+def call_within(limit_s: float, call: Callable[[], T], *, thread: str) -> T:
+    """The result of `call`, which alone might never return and be deaf to Ctrl-C.
+
+    Raises what `call` raises, and `TimeoutError` once `limit_s` seconds are over. A call that never
+    returns keeps its thread, named `thread`, which ends with the process.
+    """
+    future = begin(call, thread=thread)
     try:
         return future.result(limit_s)
     except FutureTimeoutError as error:

@@ -29,16 +29,11 @@ def insert_reference(page: str) -> str:
 def _list_rows(path: str) -> Iterator[str]:
     for key in JOB_KEYS[path].entries:
         name = join_path(path, key.name)
-        yield f"| `{name}` | {_show(key.default)} | {key.text} |"
+        default = key.default if key.default_is_told else f"`{key.default}`"
+        yield f"| `{name}` | {default} | {key.text} |"
         if name in JOB_KEYS:
             yield from _list_rows(name)
     for refused, reason in JOB_KEYS[path].refused:
         yield f"| `{join_path(path, refused)}` | refused | {reason} |"
     for later in JOB_KEYS[path].later:
         yield f"| `{join_path(path, later)}` | refused | not supported yet |"
-
-
-def _show(default: str) -> str:
-    """Words as they are, values as code."""
-    words = ("required", "implied", "none", "see below", "as worker")
-    return default if default in words else f"`{default}`"

@@ -18,8 +18,6 @@ _HEAD = """\
 # What `tfy submit` runs. A key behind a # may be left out: it shows its default, or an example
 # where there is none. All keys: docs/job.md; what is wrong is said before anything is sent.
 """
-# Defaults that are told in words, which no file could give.
-_WORDS = ("none", "implied", "as worker", "see below", "required")
 _COMMENT_COLUMN = 34
 _LONGEST_NAME = 64
 
@@ -84,7 +82,7 @@ def _is_wanted(key_path: str, key: Key, draft: Draft) -> bool:
 
 
 def _value_of(key: Key) -> str:
-    text = key.example if key.default in _WORDS else key.default
+    text = key.example if key.default_is_told else key.default
     root, _ = parse_yaml(text)
     # `off` is a word here, and false to YAML.
     return json.dumps(text) if isinstance(root, Scalar) and root.kind == "boolean" else text

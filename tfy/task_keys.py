@@ -14,6 +14,9 @@ DEFAULT_GPUS = 0
 DEFAULT_DRIVER_MEMORY_MIB = 1024
 
 
+_WORDS = ("required", "implied", "none", "see below", "as worker")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """One key: what it is when the file does not give it, an example as YAML, and what it means.
@@ -25,6 +28,11 @@ class Key:
     default: str
     example: str = ""
     text: str
+
+    @property
+    def default_is_told(self) -> bool:
+        """Whether the default is told in words, which no file could give."""
+        return self.default in _WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

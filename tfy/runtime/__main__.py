@@ -151,7 +151,7 @@ def _drive(
     job_dir = JobDir(plan.job_dir)
     properties = read_properties(container.work_dir / contract.LOCAL_HADOOP_CONF)
     storage = Storage(job_dir.file_system, properties)
-    aside = move_aside(plan, Storage(properties.get("fs.defaultFS", job_dir.file_system), properties))
+    aside = move_aside(plan, storage)
     if aside is not None:
         _LOG.info("a fresh start: %s is now %s", plan.checkpoint_dir, aside)
     publisher = Publisher(lambda data: storage.publish(job_dir.status, data))

@@ -50,7 +50,7 @@ class Job:
     report_file: Path
     input_file: Path | None = None
     done_mark: Path | None = None
-    """A file that is there once training is done; None outside an evaluator's job."""
+    """The evaluator's: a file that is there once training is done."""
 
     @property
     def name(self) -> str:

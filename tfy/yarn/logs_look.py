@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 
+from tfy.bounded import begin
 from tfy.errors import UnreachableError
 from tfy.yarn.logs_model import Listing, LogSource, Place
 
@@ -37,7 +38,9 @@ class Lookout:
         }
         while True:
             while todo and len(self._pending) < LOOKERS:
-                self._begin(todo.popleft())
+                place = todo.popleft()
+                look = partial(try_look, self._source, place)
+                self._pending[place.container_id] = begin(look, thread="look")
             left_s = deadline - time.monotonic()
             if not self._pending or left_s <= 0:
                 return answers
@@ -45,18 +48,6 @@ class Lookout:
             for container_id, future in list(self._pending.items()):
                 if future.done():
                     answers[container_id] = self._pending.pop(container_id).result()
-
-    def _begin(self, place: Place) -> None:
-        future: Future[Listing | UnreachableError] = Future()
-
-        def run() -> None:
-            try:
-                future.set_result(try_look(self._source, place))
-            except BaseException as error:  # noqa: BLE001 - handed over whole to the thread that waits
-                future.set_exception(error)
-
-        self._pending[place.container_id] = future
-        threading.Thread(target=run, name="look", daemon=True).start()
 
 
 def try_look(source: LogSource, place: Place) -> Listing | UnreachableError:
