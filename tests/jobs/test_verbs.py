@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,16 @@ def twins(cluster: LocalHadoop, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def test_the_door_leaves_no_process(twins: Twins) -> None:
-    # The tests' own Hadoop runs below this process as well.
-    java = [child for child in psutil.Process().children(recursive=True) if child.name() == "java"]
-    assert [child for child in java if not any("tfy.daemon" in word for word in child.cmdline())] == []
+    assert [process for process in list_own(psutil.Process()) if process.name() == "java"] == []
+
+
+def list_own(process: psutil.Process) -> Iterator[psutil.Process]:
+    """All below a process, but for the tests' own Hadoop and the containers that its NodeManagers started."""
+    for child in process.children():
+        with suppress(psutil.NoSuchProcess):
+            if not any(word.startswith("-Dtfy.daemon=") for word in child.cmdline()):
+                yield child
+                yield from list_own(child)
 
 
 def test_both_are_listed_and_a_name_is_not_enough(cluster: LocalHadoop, twins: Twins) -> None:
