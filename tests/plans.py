@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfy.contract import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan
 from tfy.plan import STAGED
+from tfy.plan_model import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan
 
 CONTAINER = ContainerPlan(memory_mib=1024, allocated_mib=1024, vcores=1)
 

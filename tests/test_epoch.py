@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tfy.contract import InputProgress, Progress, TaskRecord
 from tfy.epoch import check_epoch, describe_shares, report_input
+from tfy.records import InputProgress, Progress, TaskRecord
 from tfy.shares import InputFile, InputShares, Split, cover, make_input_shares
 from tfy.states import TaskState
 

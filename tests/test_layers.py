@@ -27,7 +27,20 @@ CHANGING = (
     "reverse",
 )
 
-BASE = ("bounded", "channel", "errors", "units", "states", "contract", "shares", "epoch", "paths", "storage")
+BASE = (
+    "bounded",
+    "channel",
+    "errors",
+    "units",
+    "states",
+    "contract",
+    "plan_model",
+    "records",
+    "shares",
+    "epoch",
+    "paths",
+    "storage",
+)
 SPEC = (
     "spec",
     "load",

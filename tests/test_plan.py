@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.job_files import FULL, SMALLEST, load_text, make_folder
-from tfy.contract import ContainerPlan, InputPlan, Plan, SparkPlan, StagedFile, from_json, to_json
+from tfy.contract import from_json, to_json
 from tfy.errors import SpecError
 from tfy.plan import SiteFacts, list_containers, make_plan, sum_containers
+from tfy.plan_model import ContainerPlan, InputPlan, Plan, SparkPlan, StagedFile
 
 SITE = SiteFacts(
     default_fs="hdfs://namenode:8020/",

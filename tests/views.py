@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from tfy.contract import JobReport, TaskRecord
 from tfy.paths import JobDir
+from tfy.records import JobReport, TaskRecord
 from tfy.states import ApplicationState, JobState
 from tfy.yarn.application import Application
 from tfy.yarn.follow import JobView

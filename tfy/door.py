@@ -18,11 +18,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfy.contract import Plan
 from tfy.errors import JobFailedError
 from tfy.load import load
 from tfy.load_mapping import load_mapping, make_job_yaml
 from tfy.paths import aside_of
+from tfy.plan_model import Plan
 from tfy.spec import JobSpec
 from tfy.states import JobState
 from tfy.yarn.application import Application

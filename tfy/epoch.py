@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tfy.contract import InputProgress, TaskRecord, task_name
+from tfy.contract import task_name
+from tfy.records import InputProgress, TaskRecord
 from tfy.shares import MODULUS, InputReport, InputShares
 from tfy.units import count_noun
 

@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfy.contract import (
-    LOCAL_CODE,
-    LOCAL_HADOOP_CONF,
-    LOCAL_INPUT,
-    LOCAL_PLAN,
-    LOCAL_PROGRAM,
-    ContainerPlan,
-    Hosted,
-    InputPlan,
-    Plan,
-    Runs,
-    SparkPlan,
-    StagedFile,
-    TaskPlan,
-)
+from tfy.contract import LOCAL_CODE, LOCAL_HADOOP_CONF, LOCAL_INPUT, LOCAL_PLAN, LOCAL_PROGRAM
 from tfy.errors import SpecError
 from tfy.job_keys import DEFAULT_CHECKPOINT_KEEP, DEFAULT_EXPORT_KEEP
 from tfy.paths import JobDir
+from tfy.plan_model import ContainerPlan, Hosted, InputPlan, Plan, Runs, SparkPlan, StagedFile, TaskPlan
 from tfy.rdma_rules import explain_rdma
 from tfy.spec import ContainerSpec, JobSpec, Strategy, TaskSpec, TaskType
 from tfy.units import format_memory

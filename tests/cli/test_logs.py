@@ -13,8 +13,8 @@ import pytest
 from tests.views import make_report, make_view
 from tfy.cli.log_screen import LogScreen
 from tfy.cli.story import describe_log
-from tfy.contract import TaskRecord
 from tfy.errors import SpecError
+from tfy.records import TaskRecord
 from tfy.states import ApplicationState, JobState, TaskState
 from tfy.yarn.logs_model import LogLine, LogRequest
 

@@ -9,8 +9,9 @@ import pytest
 
 from tests.job_files import FULL, load_text, make_folder
 from tfy.cli import render
-from tfy.contract import Plan, Progress, TaskRecord
 from tfy.plan import SiteFacts, make_plan
+from tfy.plan_model import Plan
+from tfy.records import Progress, TaskRecord
 from tfy.states import TaskState
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.views import make_report, make_view
 from tfy.cli import story
-from tfy.contract import InputProgress, Metric, Progress, TaskRecord
+from tfy.records import InputProgress, Metric, Progress, TaskRecord
 from tfy.shares import InputReport
 from tfy.states import ApplicationState, JobState, TaskState
 

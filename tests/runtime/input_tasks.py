@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfy.contract import InputProgress
+from tfy.records import InputProgress
 from tfy.runtime import filesystem
 from tfy.runtime.input import make_dataset, next_set_number
 from tfy.shares import InputShares

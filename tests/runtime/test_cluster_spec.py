@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tfy.contract import TaskRecord
 from tfy.errors import InternalError
+from tfy.records import TaskRecord
 from tfy.runtime.cluster_spec import make_cluster_spec, make_tf_config
 from tfy.states import TaskState
 

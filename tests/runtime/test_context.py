@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.plans import make_mirrored_plan
-from tfy.contract import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan, to_json
+from tfy.contract import to_json
 from tfy.errors import InternalError, SpecError, StartError
+from tfy.plan_model import ContainerPlan, InputPlan, Plan, SparkPlan, TaskPlan
 from tfy.runtime import Task, current_job
 from tfy.runtime.report import ReportReader
 from tfy.runtime.strategy import wait_for_servers

@@ -10,8 +10,8 @@ import pytest
 
 from tests.gpu_host import write_smi
 from tests.plans import make_small_plan
-from tfy.contract import Plan
 from tfy.errors import StartError
+from tfy.plan_model import Plan
 from tfy.runtime.devices import find_rdma_ports, list_collective_tasks, note_transport, take_devices
 from tfy.runtime.rdma import ROCE, list_links
 

@@ -10,7 +10,8 @@ import pytest
 
 from tests.plans import EVALUATOR, make_mirrored_plan, make_small_plan
 from tfy import contract
-from tfy.contract import JobReport, Plan, StopOrder, TaskRecord
+from tfy.plan_model import Plan
+from tfy.records import JobReport, StopOrder, TaskRecord
 from tfy.runtime.driver import Driver
 from tfy.runtime.judge import SETTLE_S
 from tfy.runtime.rendezvous import MemoryRendezvous, RendezvousLostError, ServiceContainer

@@ -14,7 +14,7 @@ import pytest
 
 import tfy
 from tests.conftest import Hdfs
-from tfy.contract import Progress
+from tfy.records import Progress
 from tfy.runtime.filesystem import hook_path
 from tfy.runtime.report import ReportReader
 

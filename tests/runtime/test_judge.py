@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.plans import EVALUATOR, make_mirrored_plan, make_small_plan
-from tfy.contract import Plan, TaskRecord
+from tfy.plan_model import Plan
+from tfy.records import TaskRecord
 from tfy.runtime.judge import (
     FINISH_S,
     SETTLE_LOST_PEER_S,

@@ -18,7 +18,7 @@ from tests.gpu_host import write_smi
 from tests.plans import EVALUATOR, make_small_plan
 from tests.waiting import wait_until
 from tfy import contract
-from tfy.contract import StopOrder, TaskRecord
+from tfy.records import StopOrder, TaskRecord
 from tfy.runtime import proctree
 from tfy.runtime.gpus import Gpu, hold_gpus
 from tfy.runtime.identity import ContainerIdentity, Task

@@ -12,7 +12,8 @@ import pytest
 
 import tfy
 from tests.plans import EVALUATOR, make_mirrored_plan, make_small_plan
-from tfy.contract import Plan, to_json
+from tfy.contract import to_json
+from tfy.plan_model import Plan
 from tfy.runtime.filesystem import hook_path
 from tfy.runtime.program_start import may_repair
 

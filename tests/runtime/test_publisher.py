@@ -9,8 +9,9 @@ import pytest
 
 from tests.views import make_report
 from tests.waiting import wait_until
-from tfy.contract import JobReport, from_json
+from tfy.contract import from_json
 from tfy.errors import UnreachableError
+from tfy.records import JobReport
 from tfy.runtime import publisher
 from tfy.runtime.publisher import Publisher
 from tfy.states import JobState

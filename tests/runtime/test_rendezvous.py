@@ -13,7 +13,8 @@ import skein
 from tests.conftest import LocalHadoop
 from tests.jobs.running import kill_by_rest
 from tests.waiting import wait_until
-from tfy.contract import TaskRecord, from_json, to_json
+from tfy.contract import from_json, to_json
+from tfy.records import TaskRecord
 from tfy.runtime.rendezvous import MemoryRendezvous, Rendezvous, RendezvousLostError, SkeinRendezvous
 from tfy.states import ApplicationState, TaskState
 from tfy.yarn.client import Yarn

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfy.contract import InputProgress, Metric, Progress, from_json, to_json
+from tfy.contract import from_json, to_json
+from tfy.records import InputProgress, Metric, Progress
 from tfy.runtime.report import MOST_METRICS, Counters, ReportReader, append_report
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tests.conftest import LocalHadoop
 from tests.tfrecords import encode_records
-from tfy.contract import InputPlan
+from tfy.plan_model import InputPlan
 from tfy.storage.hdfs import Storage
 from tfy.yarn.inputs import FileSystems, Listing, SharedInput, list_inputs, share_input
 from tfy.yarn.record_counts import IndexFolder

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tests.views import make_report, make_view
-from tfy.contract import TaskRecord
 from tfy.errors import UnreachableError
+from tfy.records import TaskRecord
 from tfy.states import ApplicationState, JobState, TaskState
 from tfy.yarn.follow import JobView
 from tfy.yarn.logs import iter_lines

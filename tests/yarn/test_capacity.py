@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.plans import make_small_plan
-from tfy.contract import Plan
 from tfy.errors import EXIT_SPEC, EXIT_UNREACHABLE, SpecError, UnreachableError
+from tfy.plan_model import Plan
 from tfy.yarn.capacity import NodeFacts, check_capacity
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.views import make_report, make_view
-from tfy.contract import JobReport
 from tfy.errors import SpecError
+from tfy.records import JobReport
 from tfy.states import ApplicationState, JobState
 from tfy.yarn.follow import Jobs, JobView
 

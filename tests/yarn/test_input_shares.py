@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import LocalHadoop
 from tests.tfrecords import compress, encode_records
 from tests.yarn.input_folder import RECORDS, InputFolder, make_folder
-from tfy.contract import InputPlan
 from tfy.errors import SpecError, UnreachableError
+from tfy.plan_model import InputPlan
 from tfy.shares import Split
 from tfy.storage.hdfs import FileInfo
 from tfy.yarn.inputs import places_to_look_at, share_input

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import LocalHadoop
 from tests.yarn.input_folder import RECORDS, InputFolder, make_folder
-from tfy.contract import InputPlan
 from tfy.errors import SpecError, UnreachableError
+from tfy.plan_model import InputPlan
 from tfy.storage.hdfs import Storage
 from tfy.yarn.inputs import FileSystems, list_inputs, share_input
 

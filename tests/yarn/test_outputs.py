@@ -11,9 +11,10 @@ import pytest
 from tests.conftest import Hdfs
 from tests.plans import make_small_plan
 from tests.views import make_view
-from tfy.contract import Plan, to_json
+from tfy.contract import to_json
 from tfy.errors import SpecError
 from tfy.paths import JobDir
+from tfy.plan_model import Plan
 from tfy.storage.hadoop_conf import read_properties
 from tfy.storage.hdfs import NotFoundError, Storage
 from tfy.yarn.application import Application, Wanted

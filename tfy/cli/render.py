@@ -15,8 +15,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tfy.contract import Plan, TaskRecord
 from tfy.plan import PlanRow, list_containers, sum_containers
+from tfy.plan_model import Plan
+from tfy.records import TaskRecord
 from tfy.units import format_duration, format_memory
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tfy.contract import SIDE_TASKS, JobReport, Metric, TaskRecord, type_of_task
+from tfy.contract import SIDE_TASKS, type_of_task
+from tfy.records import JobReport, Metric, TaskRecord
 from tfy.shares import InputReport
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration

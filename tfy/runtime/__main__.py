@@ -13,14 +13,15 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from tfy import contract
-from tfy.contract import JobReport, Plan
 from tfy.errors import TfyError, UnreachableError
 from tfy.paths import JobDir
+from tfy.plan_model import Plan
+from tfy.records import JobReport
 from tfy.runtime import identity, proctree
 from tfy.runtime.guard import start_guard
 
 if TYPE_CHECKING:
-    from tfy.runtime.driver import Executors
+    from tfy.runtime.hosting import Executors
     from tfy.runtime.rendezvous import SkeinRendezvous
 
 _LOG = logging.getLogger("tfy")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from tfy.contract import SIDE_TASKS, TaskRecord, type_of_task
+from tfy.contract import SIDE_TASKS, type_of_task
 from tfy.errors import InternalError
+from tfy.records import TaskRecord
 
 ClusterSpec = Mapping[str, tuple[str, ...]]
 

@@ -26,10 +26,10 @@ from tfy.contract import (
     ENV_TASK_INDEX,
     ENV_TASK_TYPE,
     SIDE_TASKS,
-    Plan,
     from_json,
 )
 from tfy.errors import SpecError
+from tfy.plan_model import Plan
 from tfy.runtime.identity import Task
 from tfy.runtime.report import append_report
 from tfy.shares import InputShares

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tfy.contract import InputProgress
 from tfy.errors import TfyError
+from tfy.records import InputProgress
 from tfy.runtime import filesystem
 from tfy.runtime.filesystem import InputCounters
 from tfy.runtime.report import Counters, append_report

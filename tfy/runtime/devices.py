@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfy.contract import SIDE_TASKS, Plan, task_name
+from tfy.contract import SIDE_TASKS, task_name
 from tfy.errors import StartError
+from tfy.plan_model import Plan
 from tfy.runtime.gpus import TaskGpus, take_gpus
 from tfy.runtime.rdma import SYSFS, Port, explain_missing, find_ports, make_rdma_env, parse_nccl_log
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from tfy import contract
-from tfy.contract import JobReport, Plan, StopOrder, TaskRecord
 from tfy.epoch import describe_shares, report_input
+from tfy.plan_model import Plan
+from tfy.records import JobReport, StopOrder, TaskRecord, close_task
 from tfy.runtime import cluster_spec
+from tfy.runtime.hosting import Application, Executors
 from tfy.runtime.judge import (
     Seen,
     Verdict,
@@ -30,7 +31,7 @@ from tfy.runtime.judge import (
     judge,
     merge_records,
 )
-from tfy.runtime.rendezvous import Rendezvous, RendezvousLostError, ServiceContainer
+from tfy.runtime.rendezvous import RendezvousLostError
 from tfy.shares import InputShares
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
@@ -40,41 +41,6 @@ _POLL_S = 0.5
 _STOP_LIMIT_S = 10.0
 # An application master that cannot be asked for so long has gone, and the job with it.
 _SILENCE_LIMIT_S = 20.0
-
-
-class Application(Rendezvous, Protocol):
-    """What the driver needs of its Skein application besides the rendezvous."""
-
-    def request_container(self, service: str, env: Mapping[str, str]) -> int:
-        """Asks YARN for one more container of a service; its instance number."""
-
-    def containers(self) -> tuple[ServiceContainer, ...]:
-        """Every container of every service, ended ones too."""
-
-
-class Executors(Protocol):
-    """What the driver needs of the Spark application."""
-
-    @property
-    def application_id(self) -> str | None:
-        """YARN's id of the Spark application, once there is one."""
-
-    @property
-    def granted(self) -> int:
-        """How many executors' containers YARN has granted."""
-
-    @property
-    def executors(self) -> int:
-        """How many executors have registered."""
-
-    def start(self) -> None:
-        """Begins."""
-
-    def failure(self) -> str | None:
-        """Why the Spark side failed, or None as long as it has not."""
-
-    def stop(self, limit_s: float) -> None:
-        """Ends the Spark application."""
 
 
 class Driver:
@@ -245,7 +211,7 @@ class Driver:
         if record.task in late:
             limit = format_duration(self._plan.evaluate_timeout_s)
             record = replace(record, error=f"not done within timeouts.evaluate ({limit})")
-        return contract.close_task(record, time.time())
+        return close_task(record, time.time())
 
     def _wait_for_end(
         self, order: StopOrder, limit_s: float, but: Callable[[TaskRecord], bool] = lambda record: False

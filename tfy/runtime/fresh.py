@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tfy.contract import Plan
 from tfy.paths import aside_of
+from tfy.plan_model import Plan
 from tfy.storage.hdfs import NotFoundError, Storage
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfy.contract import ENV_TASK_INDEX, ENV_TASK_TYPE, LOCAL_INPUT, LOCAL_PLAN, Plan, from_json, task_name
+from tfy.contract import ENV_TASK_INDEX, ENV_TASK_TYPE, LOCAL_INPUT, LOCAL_PLAN, from_json, task_name
 from tfy.errors import InternalError
+from tfy.plan_model import Plan
 from tfy.shares import InputShares
 
 ENV_HADOOP_USER = "HADOOP_USER_NAME"

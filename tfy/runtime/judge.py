@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tfy.contract import SIDE_TASKS, Plan, TaskPlan, TaskRecord, task_name, type_of_task
+from tfy.contract import SIDE_TASKS, task_name, type_of_task
+from tfy.plan_model import Plan, TaskPlan
+from tfy.records import TaskRecord
 from tfy.states import JobState, TaskState
 from tfy.units import format_duration
 

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfy import contract
-from tfy.contract import Plan, StopOrder, TaskRecord
 from tfy.errors import StartError, TfyError
 from tfy.paths import log_times, program_log
+from tfy.plan_model import Plan
+from tfy.records import StopOrder, TaskRecord
 from tfy.runtime import cluster_spec, process
 from tfy.runtime.devices import find_rdma_ports, list_collective_tasks, note_transport, take_devices
 from tfy.runtime.failures import describe_end

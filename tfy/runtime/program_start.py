@@ -13,11 +13,11 @@ from tfy.contract import (
     ENV_REPORT,
     ENV_TASK_INDEX,
     ENV_TASK_TYPE,
-    Plan,
     from_json,
     task_name,
 )
 from tfy.errors import TfyError
+from tfy.plan_model import Plan
 from tfy.runtime.counting import start_counting
 
 _LOG = logging.getLogger(__name__)

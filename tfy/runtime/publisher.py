@@ -10,8 +10,9 @@ import logging
 import threading
 from collections.abc import Callable
 
-from tfy.contract import JobReport, to_json
+from tfy.contract import to_json
 from tfy.errors import UnreachableError
+from tfy.records import JobReport
 
 _LOG = logging.getLogger(__name__)
 _MIN_INTERVAL_S = 1.0

@@ -27,7 +27,7 @@ from typing import BinaryIO, Literal, SupportsFloat
 
 import msgspec
 
-from tfy.contract import InputProgress, Metric, Progress
+from tfy.records import InputProgress, Metric, Progress
 
 _NotFinite = Literal["nan", "inf", "-inf"]
 

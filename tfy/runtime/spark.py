@@ -22,9 +22,9 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 
 from tfy import contract
-from tfy.contract import Plan
 from tfy.errors import InternalError, JobFailedError, StartError
 from tfy.paths import JobDir
+from tfy.plan_model import Plan
 from tfy.runtime.identity import ENV_HADOOP_USER, ContainerIdentity
 
 GPU_SCRIPT = f"{contract.LOCAL_CODE}/tfy/runtime/find_gpus.sh"

@@ -7,8 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tfy.contract import SIDE_TASKS, Plan, task_name
+from tfy.contract import SIDE_TASKS, task_name
 from tfy.errors import SpecError, StartError
+from tfy.plan_model import Plan
 from tfy.runtime import filesystem
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfy.contract import ContainerPlan, Plan
 from tfy.errors import SpecError, UnreachableError
+from tfy.plan_model import ContainerPlan, Plan
 from tfy.units import count_noun, format_memory
 
 RUNNING = "running"

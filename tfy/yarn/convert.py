@@ -7,8 +7,8 @@ import shlex
 import skein
 
 from tfy import contract
-from tfy.contract import ContainerPlan, Plan, TaskPlan
 from tfy.paths import JobDir
+from tfy.plan_model import ContainerPlan, Plan, TaskPlan
 
 # The names of Skein's services are our task types.
 _DRIVER = "driver"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from tfy.contract import JobReport, close_task, from_json, submission_tag
+from tfy.contract import from_json, submission_tag
 from tfy.errors import (
     EXIT_COULD_NOT_START,
     EXIT_JOB_FAILED,
@@ -21,6 +21,7 @@ from tfy.errors import (
     WaitLimitError,
 )
 from tfy.paths import JobDir
+from tfy.records import JobReport, close_task
 from tfy.states import JobState, job_state_of
 from tfy.storage.hdfs import NotFoundError, Storage
 from tfy.units import format_duration

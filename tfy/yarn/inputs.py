@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from tfy.contract import InputPlan
 from tfy.epoch import describe_shares
 from tfy.errors import SpecError
+from tfy.plan_model import InputPlan
 from tfy.shares import InputFile, InputShares, RecordCounts, by_record, make_input_shares, share_out
 from tfy.storage.hdfs import DeniedError, FileInfo, InvalidNameError, NotFoundError, Storage
 from tfy.storage.tfrecord import HEADER, NotRecordsError, RecordFileError, detect_format

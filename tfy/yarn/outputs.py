@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tfy.contract import Plan, from_json
+from tfy.contract import from_json
 from tfy.errors import InternalError, SpecError, UnreachableError
 from tfy.paths import JobDir
+from tfy.plan_model import Plan
 from tfy.storage.hdfs import DeniedError, Storage
 from tfy.yarn.application import Application, Looks, Wanted
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import tfy
 from tfy import contract
-from tfy.contract import Plan
 from tfy.errors import SpecError, StartError
 from tfy.paths import JobDir
+from tfy.plan_model import Plan
 from tfy.shares import InputShares
 from tfy.spec import JobSpec
 from tfy.storage.archives import pack, walk_files

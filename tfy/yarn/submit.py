@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from tfy.contract import Plan
 from tfy.errors import SpecError, TfyError, UnreachableError
 from tfy.paths import JobDir
 from tfy.plan import SiteFacts, make_plan
+from tfy.plan_model import Plan
 from tfy.spec import JobSpec
 from tfy.yarn.application import NoAnswerError
 from tfy.yarn.capacity import check_capacity
